@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The table of suites, in the order that fails fastest. Add a row to add one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+REPO = Path(__file__).resolve().parents[3]
+
+ENTER = ("tools/vm/enter", "--")
+CARGO = (*ENTER, "cargo")
+WORKSPACE = ("--manifest-path", "tools/Cargo.toml", "--workspace", "--locked")
+STRICT = ("KCFLAGS=-Werror", "KRUSTFLAGS=-Dwarnings")
+KSELFTEST = "tools/testing/selftests"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One suite: a command run in the top directory, and how to count its tests."""
+
+    name: str
+    what: str
+    # Seconds on two cores with a warm cache, for the reader; not a bound.
+    planned: int
+    command: Sequence[str]
+    # How its output is counted: tap, cargo, unittest, or exit (one test).
+    parser: str = "exit"
+    # host or vm, for check-host and check-vm.
+    group: str = "host"
+    # Paths that the suite is made of; one that is missing is a failure.
+    needs: Sequence[str] = ()
+    # Suites whose failure makes this one pointless. They are run before it.
+    after: Sequence[str] = ()
+
+
+SUITES = (
+    Suite(
+        name="format",
+        what="rustfmt --check, all Rust files",
+        planned=3,
+        command=(*ENTER, "tools/check/rustfmt", "--check"),
+    ),
+    Suite(
+        name="tool-tests",
+        what="unit tests of tools/vm and tools/check",
+        planned=3,
+        command=("tools/check/unit-tests",),
+        parser="unittest",
+    ),
+    Suite(
+        name="abi",
+        what="layout and number guards of the uapi header, C and C++",
+        planned=10,
+        command=(*ENTER, "make", "-C", "tools/testing/abi", "check"),
+        parser="tap",
+        needs=("tools/testing/abi/Makefile",),
+    ),
+    Suite(
+        name="modules",
+        what="all modules, C and Rust warnings as errors",
+        planned=60,
+        command=("make", "--no-print-directory", "modules", *STRICT),
+    ),
+    Suite(
+        name="host-tests",
+        what="cargo test of the tools workspace",
+        planned=60,
+        command=(*CARGO, "test", *WORKSPACE),
+        parser="cargo",
+        needs=("tools/Cargo.toml",),
+    ),
+    Suite(
+        name="clippy",
+        what="cargo clippy of the tools workspace, warnings as errors",
+        planned=30,
+        command=(*CARGO, "clippy", *WORKSPACE, "--all-targets", "--", "-D", "warnings"),
+        needs=("tools/Cargo.toml",),
+    ),
+    Suite(
+        name="modules-clippy",
+        what="clippy of the modules with the kernel's lints, warnings as errors",
+        planned=60,
+        command=(
+            "make",
+            "--no-print-directory",
+            "modules",
+            "CLIPPY=1",
+            *STRICT,
+            f"MODULES={REPO}/build/clippy",
+        ),
+        after=("modules",),
+    ),
+    Suite(
+        name="rustdoc",
+        what="cargo doc of the tools workspace, warnings as errors",
+        planned=30,
+        command=(
+            "tools/vm/enter",
+            "--env",
+            "RUSTDOCFLAGS=-Dwarnings",
+            "--",
+            "cargo",
+            "doc",
+            *WORKSPACE,
+            "--no-deps",
+        ),
+        needs=("tools/Cargo.toml",),
+    ),
+    Suite(
+        name="selftests-build",
+        what="the selftests' programs, warnings as errors",
+        planned=15,
+        command=(*ENTER, "make", "-C", f"{KSELFTEST}/rv"),
+        group="vm",
+        needs=(f"{KSELFTEST}/rv/Makefile",),
+    ),
+    Suite(
+        name="load",
+        what="modules in a VM: load, use count, unload, reload, modprobe, udev",
+        planned=20,
+        command=("tools/check/vm-tests", "--name", "load", "tools/check/vm/load.sh"),
+        parser="tap",
+        group="vm",
+        after=("modules",),
+    ),
+    Suite(
+        name="selftests-rv",
+        what="/dev/rv in a VM, one boot per program",
+        planned=180,
+        command=("tools/check/vm-tests", "--name", "rv", "--rxe", "--load", "rv", "build/tests/rv"),
+        parser="tap",
+        group="vm",
+        needs=(f"{KSELFTEST}/rv",),
+        after=("modules", "selftests-build"),
+    ),
+    Suite(
+        name="two-vm",
+        what="two VMs: transfers between hosts",
+        planned=120,
+        command=(
+            "tools/check/vm-tests",
+            "--name",
+            "two-vm",
+            "--vms",
+            "2",
+            "--rxe",
+            "--load",
+            "rv",
+            f"{KSELFTEST}/rv/two-vm",
+        ),
+        parser="tap",
+        group="vm",
+        needs=(f"{KSELFTEST}/rv/two-vm",),
+        after=("modules", "selftests-build"),
+    ),
+)
+
+
+def choose(names: Sequence[str], group: str | None) -> list[Suite]:
+    """The suites asked for with those they come after, in the table's order."""
+    table = {suite.name: suite for suite in SUITES}
+    unknown = [name for name in names if name not in table]
+    if unknown:
+        raise ValueError(f"no suite {unknown[0]}; there are: {' '.join(table)}")
+    wanted = set(names)
+    if not names:
+        wanted = {suite.name for suite in SUITES if group in (None, suite.group)}
+    while True:
+        more = {name for suite in wanted for name in table[suite].after} - wanted
+        if not more:
+            return [suite for suite in SUITES if suite.name in wanted]
+        wanted |= more

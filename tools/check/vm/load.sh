@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# In a VM: the modules load and unload in every order that is allowed, and in no
+# other; they are found by modprobe; udev gives the device node its mode.
+export PATH=$PATH:/usr/sbin:/sbin
+modules=$REPO/build/modules
+n=0
+bad=0
+
+# check NAME CMD...: one test.
+check() {
+	local name=$1
+	shift
+	n=$((n + 1))
+	vm-mark "$name"
+	if out=$("$@" 2>&1); then
+		echo "ok $n $name"
+	else
+		bad=1
+		echo "not ok $n $name # $(echo "$out" | tail -n 1)"
+	fi
+}
+
+refused() {
+	! "$@" || { echo "it was not refused"; return 1; }
+}
+
+loaded() {
+	[ -d "/sys/module/$1" ]
+}
+
+# modprobe knows modules by modules.dep; a depmod over the whole kernel takes long
+# under emulation, so this gives it a tree with the kernel's own list.
+install_modules() {
+	local dir
+	dir=/lib/modules/$(uname -r)
+	mkdir -p "$dir/updates" && cp "$modules"/*.ko "$dir/updates/" && depmod -a
+}
+
+reload_rounds() {
+	for round in 1 2 3 4 5; do
+		vm-load rv && rmmod rv && rmmod rdma_rs || { echo "in round $round"; return 1; }
+	done
+}
+
+mode_is() {
+	local mode
+	mode=$(stat -c %a "$1") || return 1
+	[ "$mode" = "$2" ] || { echo "$1 has mode $mode"; return 1; }
+}
+
+with_open_file() {
+	exec 7<>/dev/rv || return 1
+	refused rmmod rv
+	local status=$?
+	exec 7>&-
+	return $status
+}
+
+install_rule() {
+	mkdir -p /etc/udev/rules.d && cp "$REPO"/tools/udev/60-rv.rules /etc/udev/rules.d/
+}
+
+echo "TAP version 13"
+depends=$(modinfo -F depends "$modules/rdma_rs.ko" | tr , ' ')
+# shellcheck disable=SC2086
+[ -z "$depends" ] || modprobe -a $depends
+check "rv is refused before rdma_rs" refused insmod "$modules/rv.ko"
+check "insmod rdma_rs" insmod "$modules/rdma_rs.ko"
+check "insmod rv" vm-load rv
+check "/dev/rv is a character device" test -c /dev/rv
+check "rmmod rdma_rs is refused while rv uses it" refused rmmod rdma_rs
+check "rmmod rv is refused while its file is open" with_open_file
+check "rmmod rv" rmmod rv
+check "rmmod rdma_rs" rmmod rdma_rs
+check "/dev/rv is gone" refused test -e /dev/rv
+check "five rounds of load and unload" reload_rounds
+check "install for modprobe" install_modules
+check "install the udev rule" install_rule
+check "start udev" vm-udev
+check "modprobe rv" modprobe rv
+check "rdma_rs came with it" loaded rdma_rs
+udevadm settle
+check "udev made /dev/rv mode 666" mode_is /dev/rv 666
+check "modprobe -r rv" modprobe -r rv
+check "rdma_rs went with it" refused loaded rdma_rs
+echo "1..$n"
+exit $bad
