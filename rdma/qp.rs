@@ -1,0 +1,812 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reliable-connection queue pairs (IBTA 9.7), with their completion queues.
+//!
+//! A work request carries a value of the user's own type from the post to its completion: what the
+//! hardware reads or writes meanwhile stays alive because that value holds it. Each queue has a
+//! fixed table of slots for such values, so posting allocates nothing, and a value comes back
+//! exactly once: with the completion, or, if the hardware never completed the request, when the
+//! queue pair is dropped.
+//!
+//! The life of a request: [`Qp::post_write_imm`] (or another post) takes a free slot, puts the
+//! value in it and posts a work request that points to the slot. The completion queue's polling
+//! context calls [`done`], which takes the value out, frees the slot and hands both to the
+//! [`Handler`].
+//!
+//! Locks: `Table::state` (interrupts off) protects the slots' bookkeeping and is held for a post
+//! that comes from a completion; it nests inside every lock of a user and has none inside.
+
+use crate::{
+    event::Event,
+    mr::{
+        Access,
+        FastMr,
+        Mr, //
+    },
+    pd::Pd,
+    wc::Wc, //
+};
+use core::{
+    cell::UnsafeCell,
+    ptr::{
+        addr_of_mut,
+        NonNull, //
+    }, //
+};
+use kernel::{
+
+    error::{
+        from_err_ptr,
+        to_result, //
+    },
+    pr_warn_once,
+    prelude::*,
+    sync::{
+        new_spinlock_irq,
+        Arc,
+        SpinLockIrq, //
+    },
+    time::Msecs,
+    types::Opaque, //
+};
+use rdma_sys as sys;
+
+/// Where the completions of a queue pair are handled (`enum ib_poll_context`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum PollContext {
+    /// In soft interrupt context: soonest, must not sleep.
+    Softirq,
+    /// On the RDMA core's per-CPU work queue: may sleep.
+    Workqueue,
+    /// On the RDMA core's unbound work queue: may sleep, on any CPU.
+    UnboundWorkqueue,
+}
+
+impl PollContext {
+    fn to_c(self) -> sys::ib_poll_context {
+        match self {
+            Self::Softirq => sys::ib_poll_context_IB_POLL_SOFTIRQ,
+            Self::Workqueue => sys::ib_poll_context_IB_POLL_WORKQUEUE,
+            Self::UnboundWorkqueue => sys::ib_poll_context_IB_POLL_UNBOUND_WORKQUEUE,
+        }
+    }
+}
+
+/// Asynchronous events of a queue pair (IBTA 11.6.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AsyncEvent {
+    /// The first packet has come before the connection was established.
+    CommEst,
+    /// The path has migrated.
+    PathMig,
+    /// Local work queue catastrophic error.
+    Fatal,
+    /// Invalid request local work queue error.
+    ReqErr,
+    /// Local access violation work queue error.
+    AccessErr,
+    /// Any other.
+    Other(u32),
+}
+
+/// What becomes of a completed receive.
+pub enum Repost<R> {
+    /// Post it again, with this value.
+    Again(R),
+    /// Its slot stays free.
+    No,
+}
+
+/// What a user does with completions and events.
+///
+/// # Context
+///
+/// The `*_done` methods run in the queue pair's [`PollContext`], one at a time for each of the two
+/// queues. They must not drop the queue pair they are called for.
+pub trait Handler: Send + Sync + Sized + 'static {
+    /// What a request on the send queue carries.
+    type Send: Send;
+    /// What a request on the receive queue carries.
+    type Recv: Send;
+
+    /// A request on the send queue has ended.
+    fn send_done(&self, work: Self::Send, wc: &Wc);
+
+    /// A request on the receive queue has ended.
+    fn recv_done(&self, work: Self::Recv, wc: &Wc) -> Repost<Self::Recv>;
+
+    /// Something happened to the queue pair.
+    ///
+    /// # Context
+    ///
+    /// Any, interrupts may be off: must not sleep.
+    fn event(&self, event: AsyncEvent);
+}
+
+/// What a queue pair is asked to have.
+#[derive(Clone, Copy)]
+pub struct Init {
+    /// Requests that the send queue holds.
+    pub max_send_wr: u32,
+    /// Requests that the receive queue holds.
+    pub max_recv_wr: u32,
+    /// Where completions are handled.
+    pub poll: PollContext,
+}
+
+/// Which of the two queues a slot belongs to, with the value of the request.
+enum Work<H: Handler> {
+    Send(H::Send),
+    Recv(H::Recv),
+}
+
+/// The bookkeeping of one outstanding request.
+#[repr(C)]
+struct Slot<H: Handler> {
+    /// What the work request points to.
+    cqe: Opaque<sys::ib_cqe>,
+    table: *const Table<H>,
+    index: usize,
+    /// Belongs to whoever holds the slot: the poster until the post, then the completion.
+    work: UnsafeCell<Option<Work<H>>>,
+}
+
+/// Bookkeeping of the slots.
+struct State {
+    /// The queue pair, while it may be posted to.
+    qp: Option<NonNull<sys::ib_qp>>,
+    free_send: KVec<usize>,
+    free_recv: KVec<usize>,
+    /// No posts any more; `Table::idle` is due when all slots are free.
+    closed: bool,
+}
+
+/// What completions and posts share.
+///
+/// # Invariants
+///
+/// - `slots` holds `max_send` slots of the send queue, then those of the receive queue; it never
+///   moves or changes its length.
+/// - A slot's index is in `State::free_*` exactly while nobody holds the slot.
+#[pin_data]
+struct Table<H: Handler> {
+    handler: Arc<H>,
+    slots: KVec<Slot<H>>,
+    max_send: usize,
+    #[pin]
+    state: SpinLockIrq<State>,
+    /// Happens once the table is closed and all slots are free.
+    #[pin]
+    idle: Event,
+}
+
+// SAFETY: A slot's value is only touched by its holder, which is one task or context at a time;
+// values and handler are `Send` (and the handler `Sync`).
+unsafe impl<H: Handler> Send for Table<H> {}
+// SAFETY: As above; the bookkeeping is behind a lock.
+unsafe impl<H: Handler> Sync for Table<H> {}
+
+impl State {
+    fn free(&mut self, of_send: bool) -> &mut KVec<usize> {
+        if of_send {
+            &mut self.free_send
+        } else {
+            &mut self.free_recv
+        }
+    }
+}
+
+impl<H: Handler> Table<H> {
+    fn new(init: &Init, handler: Arc<H>) -> Result<Pin<KBox<Self>>> {
+        let max_send = usize::try_from(init.max_send_wr)?;
+        let max_recv = usize::try_from(init.max_recv_wr)?;
+        let total = max_send.checked_add(max_recv).ok_or(EINVAL)?;
+        let mut slots = KVec::with_capacity(total, GFP_KERNEL)?;
+        let mut free_send = KVec::with_capacity(max_send, GFP_KERNEL)?;
+        let mut free_recv = KVec::with_capacity(max_recv, GFP_KERNEL)?;
+        for index in 0..total {
+            let slot = Slot {
+                cqe: Opaque::new(sys::ib_cqe {
+                    done: Some(done::<H>),
+                }),
+                table: core::ptr::null(),
+                index,
+                work: UnsafeCell::new(None),
+            };
+            slots.push_within_capacity(slot).map_err(|_| ENOMEM)?;
+            let free = if index < max_send {
+                &mut free_send
+            } else {
+                &mut free_recv
+            };
+            free.push_within_capacity(index).map_err(|_| ENOMEM)?;
+        }
+        let table = KBox::pin_init(
+            pin_init!(Self {
+                handler,
+                slots,
+                max_send,
+                state <- new_spinlock_irq!(State {
+                    qp: None,
+                    free_send,
+                    free_recv,
+                    closed: false,
+                }),
+                idle <- Event::new(),
+            }),
+            GFP_KERNEL,
+        )?;
+        let this: *const Self = &*table;
+        // SAFETY: The table is not shared yet, and only its slots are written, in place.
+        let slots = unsafe { &mut *addr_of_mut!((*this.cast_mut()).slots) };
+        for slot in slots.iter_mut() {
+            slot.table = this;
+        }
+        Ok(table)
+    }
+
+    /// Takes a free slot and puts `work` in it.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` if the queue is full, `ESHUTDOWN` if it is closed.
+    fn take_slot(&self, work: Work<H>) -> Result<&Slot<H>> {
+        let index = {
+            let mut state = self.state.lock();
+            if state.closed {
+                return Err(ESHUTDOWN);
+            }
+            state
+                .free(matches!(work, Work::Send(_)))
+                .pop()
+                .ok_or(ENOMEM)?
+        };
+        let slot = self.slots.get(index).ok_or(EINVAL)?;
+        // SAFETY: The slot's index was taken from the free list, so this task holds the slot.
+        unsafe { *slot.work.get() = Some(work) };
+        Ok(slot)
+    }
+
+    /// Takes the value out of a slot and frees the slot.
+    ///
+    /// Returns the value and whether the table has become idle by this.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the slot.
+    unsafe fn release(&self, slot: &Slot<H>) -> Option<(Work<H>, bool)> {
+        let mut state = self.state.lock();
+        // SAFETY: The caller holds the slot.
+        let work = unsafe { (*slot.work.get()).take() }?;
+        let free = state.free(matches!(work, Work::Send(_)));
+        // The list has room for every slot of its queue, see `new`.
+        let _ = free.push_within_capacity(slot.index);
+        let idle = state.closed && self.all_free(&state);
+        Some((work, idle))
+    }
+
+    fn all_free(&self, state: &State) -> bool {
+        state.free_send.len() + state.free_recv.len() == self.slots.len()
+    }
+
+    /// Forbids posts and lets `idle` happen as soon as no request is outstanding.
+    fn close(&self) {
+        let idle = {
+            let mut state = self.state.lock();
+            state.closed = true;
+            self.all_free(&state)
+        };
+        if idle {
+            self.idle.happen();
+        }
+    }
+
+    /// Hands a completed request to the handler.
+    fn complete(&self, work: Work<H>, wc: &Wc) {
+        match work {
+            Work::Send(work) => self.handler.send_done(work, wc),
+            Work::Recv(work) => {
+                if let Repost::Again(work) = self.handler.recv_done(work, wc) {
+                    self.repost(work);
+                }
+            }
+        }
+    }
+
+    /// Posts a receive from a completion. Does nothing once the table is closed.
+    fn repost(&self, work: H::Recv) {
+        let Ok(slot) = self.take_slot(Work::Recv(work)) else {
+            return;
+        };
+        let mut wr = recv_wr(slot);
+        let ret = {
+            let state = self.state.lock();
+            match state.qp {
+                // SAFETY: The queue pair is only destroyed after `state.qp` was cleared under the
+                // lock that is held here. Posting does not sleep (core_locking.rst).
+                Some(qp) => unsafe { sys::ib_post_recv(qp.as_ptr(), &mut wr) },
+                None => -1,
+            }
+        };
+        if ret != 0 {
+            // SAFETY: The post failed, so the slot is still held here.
+            let released = unsafe { self.release(slot) };
+            if matches!(released, Some((_, true))) {
+                self.idle.happen();
+            }
+        }
+    }
+}
+
+/// A work request on the receive queue, for data that needs no buffer.
+fn recv_wr<H: Handler>(slot: &Slot<H>) -> sys::ib_recv_wr {
+    let mut wr: sys::ib_recv_wr = pin_init::zeroed();
+    wr.__bindgen_anon_1.wr_cqe = slot.cqe.get();
+    wr
+}
+
+/// The completion of every request: called by the RDMA core through the slot's `ib_cqe`.
+///
+/// # Safety
+///
+/// `wc` must be a completion of a request that was posted with a slot of a `Table<H>`.
+unsafe extern "C" fn done<H: Handler>(_cq: *mut sys::ib_cq, wc: *mut sys::ib_wc) {
+    // SAFETY: The core passes a valid completion.
+    let wc = unsafe { &*wc };
+    // SAFETY: `ib_cqe` is the first field of the slot whose request has ended. The table outlives
+    // its completion queues.
+    let slot = unsafe { &*wc.__bindgen_anon_1.wr_cqe.cast::<Slot<H>>() };
+    // SAFETY: Set by `Table::new`, and the table outlives its completion queues.
+    let table = unsafe { &*slot.table };
+    // SAFETY: The completion of a request holds its slot.
+    let Some((work, idle)) = (unsafe { table.release(slot) }) else {
+        pr_warn_once!("rdma: a driver completed the same work request twice\n");
+        return;
+    };
+    table.complete(work, &Wc::from_c(wc));
+    if idle {
+        table.idle.happen();
+    }
+}
+
+/// A completion queue of one queue pair.
+///
+/// # Invariants
+///
+/// `0` is a completion queue that is ours to free.
+struct Cq(NonNull<sys::ib_cq>);
+
+impl Cq {
+    fn new(pd: &Pd, entries: u32, poll: PollContext) -> Result<Self> {
+        let entries = c_int::try_from(entries.max(1))?;
+        // SAFETY: The device is registered, see `Device`.
+        let raw = from_err_ptr(unsafe {
+            sys::ib_alloc_cq_any(
+                pd.device().as_raw(),
+                core::ptr::null_mut(),
+                entries,
+                poll.to_c(),
+            )
+        })?;
+        // INVARIANT: Allocated above.
+        Ok(Self(NonNull::new(raw).ok_or(ENOMEM)?))
+    }
+}
+
+impl Drop for Cq {
+    fn drop(&mut self) {
+        // SAFETY: Ours by the type invariant; the queue pair that used it is destroyed.
+        unsafe { sys::ib_free_cq(self.0.as_ptr()) };
+    }
+}
+
+/// A reliable-connection queue pair.
+///
+/// # Invariants
+///
+/// `raw` is a queue pair in `pd` whose completions go to `cqs` and whose requests are all posted
+/// with slots of `table`.
+pub struct Qp<H: Handler> {
+    raw: NonNull<sys::ib_qp>,
+    cqs: Option<(Cq, Cq)>,
+    table: Pin<KBox<Table<H>>>,
+    pd: Arc<Pd>,
+}
+
+// SAFETY: The RDMA core allows its verbs from any task; `Table` is `Send`.
+unsafe impl<H: Handler> Send for Qp<H> {}
+// SAFETY: Every RDMA core operation on a QP is re-entrant; `Table` is `Sync`.
+unsafe impl<H: Handler> Sync for Qp<H> {}
+
+/// A connected peer's memory, as the peer has told it.
+#[derive(Clone, Copy)]
+pub struct Remote {
+    /// The address in the terms of the peer's memory region.
+    pub addr: u64,
+    /// The key of the memory region.
+    pub rkey: u32,
+}
+
+impl<H: Handler> Qp<H> {
+    /// Creates a queue pair, in state RESET.
+    ///
+    /// # Context
+    ///
+    /// Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the device's queues are shorter than asked for, `ENOMEM`, or the driver's error.
+    pub fn new(pd: &Arc<Pd>, init: &Init, handler: Arc<H>) -> Result<Self> {
+        let limit = pd.device().max_qp_wr();
+        if init.max_send_wr > limit || init.max_recv_wr > limit {
+            return Err(EINVAL);
+        }
+        let table = Table::new(init, handler)?;
+        let send_cq = Cq::new(pd, init.max_send_wr, init.poll)?;
+        let recv_cq = Cq::new(pd, init.max_recv_wr, init.poll)?;
+        let this: *const Table<H> = &*table;
+        let mut attr = sys::ib_qp_init_attr {
+            event_handler: Some(Self::on_event),
+            qp_context: this.cast_mut().cast(),
+            send_cq: send_cq.0.as_ptr(),
+            recv_cq: recv_cq.0.as_ptr(),
+            cap: sys::ib_qp_cap {
+                max_send_wr: init.max_send_wr,
+                max_recv_wr: init.max_recv_wr,
+                max_send_sge: 1,
+                // Some drivers refuse 0, although no receive of ours has a buffer.
+                max_recv_sge: 1,
+                ..pin_init::zeroed()
+            },
+            sq_sig_type: sys::ib_sig_type_IB_SIGNAL_REQ_WR,
+            qp_type: sys::ib_qp_type_IB_QPT_RC,
+            ..pin_init::zeroed()
+        };
+        // SAFETY: PD and CQs are valid; table and CQs outlive the queue pair, see `Drop`.
+        let raw = from_err_ptr(unsafe { sys::ib_create_qp(pd.as_raw(), &mut attr) })?;
+        let raw = NonNull::new(raw).ok_or(ENOMEM)?;
+        table.state.lock().qp = Some(raw);
+        // INVARIANT: Created above, with exactly these parts.
+        Ok(Self {
+            raw,
+            cqs: Some((send_cq, recv_cq)),
+            table,
+            pd: pd.clone(),
+        })
+    }
+
+    /// # Safety
+    ///
+    /// To be called by the RDMA core as the event handler of a queue pair made by `new`.
+    unsafe extern "C" fn on_event(event: *mut sys::ib_event, context: *mut c_void) {
+        // SAFETY: The core passes a valid event and the context given to it, which outlives the
+        // queue pair.
+        let (event, table) = unsafe { ((*event).event, &*context.cast::<Table<H>>()) };
+        table.handler.event(match event {
+            sys::ib_event_type_IB_EVENT_COMM_EST => AsyncEvent::CommEst,
+            sys::ib_event_type_IB_EVENT_PATH_MIG => AsyncEvent::PathMig,
+            sys::ib_event_type_IB_EVENT_QP_FATAL => AsyncEvent::Fatal,
+            sys::ib_event_type_IB_EVENT_QP_REQ_ERR => AsyncEvent::ReqErr,
+            sys::ib_event_type_IB_EVENT_QP_ACCESS_ERR => AsyncEvent::AccessErr,
+            other => AsyncEvent::Other(other),
+        });
+    }
+
+    /// The handler.
+    pub fn handler(&self) -> &Arc<H> {
+        &self.table.handler
+    }
+
+    /// The protection domain.
+    pub fn pd(&self) -> &Arc<Pd> {
+        &self.pd
+    }
+
+    /// The queue pair number.
+    pub fn number(&self) -> u32 {
+        // SAFETY: Valid by the type invariant; the number does not change.
+        unsafe { (*self.raw.as_ptr()).qp_num }
+    }
+
+    /// Changes attributes, which may change the state (IBTA 11.2.5.3).
+    ///
+    /// # Context
+    ///
+    /// May sleep.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, `EINVAL` for a change that the state does not allow.
+    pub fn modify(&self, attr: &mut Attr) -> Result {
+        // SAFETY: Valid by the type invariant.
+        to_result(unsafe { sys::ib_modify_qp(self.raw.as_ptr(), &mut attr.attr, attr.mask) })
+    }
+
+    /// Moves the queue pair to ERROR: outstanding requests are flushed.
+    ///
+    /// # Context
+    ///
+    /// May sleep.
+    pub fn error(&self) {
+        let mut attr = Attr::to_state(QpState::Error);
+        if let Err(e) = self.modify(&mut attr) {
+            pr_warn!(
+                "rdma: QP {}: cannot be moved to ERROR: {:?}\n",
+                self.number(),
+                e
+            );
+        }
+    }
+
+    /// Refuses posts from now on, moves the queue pair to ERROR and waits until no request is
+    /// outstanding, for at most `timeout`.
+    ///
+    /// Returns `false` if the hardware still holds requests. They come back, as flushed, when the
+    /// queue pair is dropped.
+    ///
+    /// # Context
+    ///
+    /// Sleeps.
+    pub fn drain(&self, timeout: Msecs) -> bool {
+        self.table.close();
+        self.error();
+        self.table.idle.wait_timeout(timeout)
+    }
+
+    /// Posts an RDMA WRITE with immediate of `len` bytes at `offset` of the region that `work`
+    /// holds, signaled.
+    ///
+    /// `work` comes back with the completion.
+    ///
+    /// # Context
+    ///
+    /// Any that does not hold a lock which the handler takes.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the range is not in the region or that not in the queue pair's protection domain,
+    /// `ENOMEM` if the queue is full, `ESHUTDOWN` if it is closed, else the driver's error. `work`
+    /// is dropped then.
+    pub fn post_write_imm(
+        &self,
+        work: H::Send,
+        offset: u64,
+        len: u32,
+        remote: Remote,
+        imm: u32,
+    ) -> Result
+    where
+        H::Send: AsRef<Mr>,
+    {
+        let mr = work.as_ref();
+        let end = offset.checked_add(u64::from(len)).ok_or(EINVAL)?;
+        if end > mr.length() || !Arc::ptr_eq(mr.pd(), &self.pd) {
+            return Err(EINVAL);
+        }
+        let mut sge = sys::ib_sge {
+            addr: mr.iova().wrapping_add(offset),
+            length: len,
+            lkey: mr.lkey(),
+        };
+        let mut wr: sys::ib_rdma_wr = pin_init::zeroed();
+        wr.wr.sg_list = &mut sge;
+        wr.wr.num_sge = 1;
+        wr.wr.opcode = sys::ib_wr_opcode_IB_WR_RDMA_WRITE_WITH_IMM;
+        wr.wr.ex.imm_data = imm.to_be();
+        wr.remote_addr = remote.addr;
+        wr.rkey = remote.rkey;
+        self.post_send(work, &mut wr.wr)
+    }
+
+    /// Posts a SEND without data, signaled.
+    ///
+    /// # Context, errors
+    ///
+    /// As [`Qp::post_write_imm`].
+    pub fn post_empty_send(&self, work: H::Send) -> Result {
+        let mut wr: sys::ib_send_wr = pin_init::zeroed();
+        wr.opcode = sys::ib_wr_opcode_IB_WR_SEND;
+        self.post_send(work, &mut wr)
+    }
+
+    /// Posts the fast registration of `mr`, signaled.
+    ///
+    /// # Context, errors
+    ///
+    /// As [`Qp::post_write_imm`].
+    pub fn post_reg_mr(&self, work: H::Send, mr: &FastMr, access: Access) -> Result {
+        let mut wr: sys::ib_reg_wr = pin_init::zeroed();
+        wr.wr.opcode = sys::ib_wr_opcode_IB_WR_REG_MR;
+        wr.mr = mr.as_raw();
+        wr.key = mr.rkey();
+        wr.access = access.to_c();
+        self.post_send(work, &mut wr.wr)
+    }
+
+    /// Completes `wr` with a slot for `work` and posts it.
+    fn post_send(&self, work: H::Send, wr: &mut sys::ib_send_wr) -> Result {
+        let slot = self.table.take_slot(Work::Send(work))?;
+        wr.__bindgen_anon_1.wr_cqe = slot.cqe.get();
+        // CAST: A flag of C.
+        wr.send_flags = sys::ib_send_flags_IB_SEND_SIGNALED as c_int;
+        // SAFETY: Valid by the type invariant; the request points to live data only, which the
+        // driver has copied when this returns.
+        let ret = to_result(unsafe { sys::ib_post_send(self.raw.as_ptr(), wr) });
+        self.posted(slot, ret)
+    }
+
+    /// Posts a receive without a buffer, which a SEND without data or an RDMA WRITE with immediate
+    /// can use.
+    ///
+    /// # Context, errors
+    ///
+    /// As [`Qp::post_write_imm`].
+    pub fn post_recv(&self, work: H::Recv) -> Result {
+        let slot = self.table.take_slot(Work::Recv(work))?;
+        let mut wr = recv_wr(slot);
+        // SAFETY: Valid by the type invariant; the driver has copied the request when this returns.
+        let ret = to_result(unsafe { sys::ib_post_recv(self.raw.as_ptr(), &mut wr) });
+        self.posted(slot, ret)
+    }
+
+    /// Takes the slot back if the post has failed.
+    fn posted(&self, slot: &Slot<H>, ret: Result) -> Result {
+        if ret.is_err() {
+            // SAFETY: The post failed, so the slot is still held here.
+            let released = unsafe { self.table.release(slot) };
+            if matches!(released, Some((_, true))) {
+                self.table.idle.happen();
+            }
+        }
+        ret
+    }
+}
+
+/// Destroys the queue pair, in this order: no posts, no hardware, no completions, and then what is
+/// left in the slots goes back to the handler as flushed.
+///
+/// # Context
+///
+/// Sleeps. Not from a completion of the same queue pair.
+impl<H: Handler> Drop for Qp<H> {
+    fn drop(&mut self) {
+        self.table.close();
+        self.table.state.lock().qp = None;
+        // SAFETY: Valid by the type invariant, and nobody posts: `self` is borrowed exclusively and
+        // completions see `qp` cleared.
+        let ret = unsafe { sys::ib_destroy_qp(self.raw.as_ptr()) };
+        if ret != 0 {
+            // The hardware may still use it, and with it everything its requests point to.
+            pr_err!("rdma: a queue pair could not be destroyed, its memory is lost: error {ret}\n");
+            core::mem::forget(self.cqs.take());
+            return;
+        }
+        drop(self.cqs.take());
+        for slot in &self.table.slots {
+            // SAFETY: No queue pair and no completion is left, so nobody else holds a slot.
+            if let Some((work, _)) = unsafe { self.table.release(slot) } {
+                self.table.complete(work, &Wc::FLUSHED);
+            }
+        }
+    }
+}
+
+/// States of a queue pair (IBTA 10.3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QpState {
+    /// Initialised.
+    Init,
+    /// Ready to receive.
+    Rtr,
+    /// Ready to send.
+    Rts,
+    /// In error.
+    Error,
+}
+
+impl QpState {
+    pub(crate) fn to_c(self) -> sys::ib_qp_state {
+        match self {
+            Self::Init => sys::ib_qp_state_IB_QPS_INIT,
+            Self::Rtr => sys::ib_qp_state_IB_QPS_RTR,
+            Self::Rts => sys::ib_qp_state_IB_QPS_RTS,
+            Self::Error => sys::ib_qp_state_IB_QPS_ERR,
+        }
+    }
+}
+
+/// Attributes for [`Qp::modify`], with the mask of those that are set.
+pub struct Attr {
+    pub(crate) attr: sys::ib_qp_attr,
+    pub(crate) mask: c_int,
+}
+
+impl Attr {
+    /// Attributes that ask for a state.
+    pub fn to_state(state: QpState) -> Self {
+        let mut attr = Self {
+            attr: pin_init::zeroed(),
+            mask: 0,
+        };
+        attr.attr.qp_state = state.to_c();
+        attr.set(sys::ib_qp_attr_mask_IB_QP_STATE);
+        attr
+    }
+
+    fn set(&mut self, bit: sys::ib_qp_attr_mask) -> &mut Self {
+        // CAST: The mask is an `int` in C.
+        self.mask |= bit as c_int;
+        self
+    }
+
+    /// Sets the first PSN expected (24 bits).
+    pub fn rq_psn(&mut self, psn: u32) -> &mut Self {
+        self.attr.rq_psn = psn & 0xff_ffff;
+        self.set(sys::ib_qp_attr_mask_IB_QP_RQ_PSN)
+    }
+
+    /// Sets the first PSN sent (24 bits).
+    pub fn sq_psn(&mut self, psn: u32) -> &mut Self {
+        self.attr.sq_psn = psn & 0xff_ffff;
+        self.set(sys::ib_qp_attr_mask_IB_QP_SQ_PSN)
+    }
+
+    /// Sets what the peer and local requests may do.
+    pub fn access(&mut self, access: Access) -> &mut Self {
+        self.attr.qp_access_flags = access.to_c();
+        self.set(sys::ib_qp_attr_mask_IB_QP_ACCESS_FLAGS)
+    }
+
+    /// Sets the delay that a missing receive asks of the peer (IBTA table 45; 1 is 0.01 ms).
+    pub fn min_rnr_timer(&mut self, timer: u8) -> &mut Self {
+        self.attr.min_rnr_timer = timer;
+        self.set(sys::ib_qp_attr_mask_IB_QP_MIN_RNR_TIMER)
+    }
+
+    /// Sets the index of the P_Key.
+    pub fn pkey_index(&mut self, index: u16) -> &mut Self {
+        self.attr.pkey_index = index;
+        self.set(sys::ib_qp_attr_mask_IB_QP_PKEY_INDEX)
+    }
+
+    /// Sets the port.
+    pub fn port(&mut self, port: u32) -> &mut Self {
+        self.attr.port_num = port;
+        self.set(sys::ib_qp_attr_mask_IB_QP_PORT)
+    }
+
+    /// Sets the number of the peer's queue pair.
+    pub fn dest_qp(&mut self, number: u32) -> &mut Self {
+        self.attr.dest_qp_num = number;
+        self.set(sys::ib_qp_attr_mask_IB_QP_DEST_QPN)
+    }
+
+    /// Sets the path MTU, in the encoding of IBTA.
+    pub fn path_mtu(&mut self, mtu: u32) -> &mut Self {
+        self.attr.path_mtu = mtu;
+        self.set(sys::ib_qp_attr_mask_IB_QP_PATH_MTU)
+    }
+
+    /// Sets how many RDMA READs and atomics the peer may have outstanding (for RTR).
+    pub fn responder_resources(&mut self, count: u8) -> &mut Self {
+        self.attr.max_dest_rd_atomic = count;
+        self.set(sys::ib_qp_attr_mask_IB_QP_MAX_DEST_RD_ATOMIC)
+    }
+
+    /// Sets how many RDMA READs and atomics may be outstanding to the peer (for RTS).
+    pub fn initiator_depth(&mut self, count: u8) -> &mut Self {
+        self.attr.max_rd_atomic = count;
+        self.set(sys::ib_qp_attr_mask_IB_QP_MAX_QP_RD_ATOMIC)
+    }
+
+    /// Sets timeout (4.096 µs · 2^`timeout`, 0 is endless) and retries.
+    pub fn retry(&mut self, timeout: u8, retries: u8, rnr_retries: u8) -> &mut Self {
+        self.attr.timeout = timeout;
+        self.attr.retry_cnt = retries;
+        self.attr.rnr_retry = rnr_retries;
+        self.set(sys::ib_qp_attr_mask_IB_QP_TIMEOUT)
+            .set(sys::ib_qp_attr_mask_IB_QP_RETRY_CNT)
+            .set(sys::ib_qp_attr_mask_IB_QP_RNR_RETRY)
+    }
+}
