@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A queue pair connected to itself, on which fast registrations are posted (spec 4.6).
+//!
+//! No packet ever leaves it: registering a region is work for the queue, not for the wire.
+
+use kernel::{
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex,
+        SetOnce, //
+    },
+    time::Msecs, //
+};
+use rdma::{
+    event::Event,
+    mr::{
+        Access,
+        FastMr,
+        Mr, //
+    },
+    pd::Pd,
+    qp::{
+        AsyncEvent,
+        Attr,
+        Handler,
+        Init,
+        PollContext,
+        Qp,
+        QpState,
+        Repost, //
+    },
+    wc::{
+        Status,
+        Wc, //
+    }, //
+};
+
+/// Registrations that can be under way at the same time.
+const DEPTH: u32 = 400;
+
+/// How long a registration may take: some ten thousand times what it takes.
+const TIMEOUT: Msecs = 3000;
+
+const MIN_RNR_TIMER: u8 = 14;
+const ACK_TIMEOUT: u8 = 14;
+
+/// One registration.
+#[pin_data]
+struct Request {
+    /// Held here as long as the queue pair may use it; taken by whoever waits.
+    #[pin]
+    mr: Mutex<Option<FastMr>>,
+    status: SetOnce<Status>,
+    #[pin]
+    done: Event,
+}
+
+/// Receives completions.
+struct Completions;
+
+impl Handler for Completions {
+    type Send = Arc<Request>;
+    type Recv = ();
+
+    fn send_done(&self, request: Arc<Request>, wc: &Wc) {
+        request.status.populate(wc.status);
+        request.done.happen();
+    }
+
+    fn recv_done(&self, (): (), _wc: &Wc) -> Repost<()> {
+        Repost::No
+    }
+
+    fn event(&self, _event: AsyncEvent) {}
+}
+
+/// Why a registration has failed.
+pub(super) enum Failure {
+    /// Because of another one: it is worth another try, on another queue pair.
+    Flushed,
+    /// The queue pair is of no more use.
+    Broken(Error),
+    /// It could not be posted.
+    Refused(Error),
+}
+
+/// A queue pair connected to itself.
+pub(super) struct Loopback {
+    qp: Qp<Completions>,
+}
+
+impl Loopback {
+    /// Makes a queue pair and connects it to itself through `port`, on RoCE with the GID at
+    /// `gid_index`.
+    ///
+    /// # Context
+    ///
+    /// Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` if there is no such GID, `ENOMEM`, or the driver's error.
+    pub(super) fn new(pd: &Arc<Pd>, port: u32, gid_index: u16) -> Result<Self> {
+        let init = Init {
+            max_send_wr: DEPTH.min(pd.device().max_qp_wr()),
+            max_recv_wr: 1,
+            // The last reference to a region may be dropped there.
+            poll: PollContext::Workqueue,
+        };
+        let handler = Arc::new(Completions, GFP_KERNEL)?;
+        let this = Self {
+            qp: Qp::new(pd, &init, handler)?,
+        };
+        this.connect(pd, port, gid_index)?;
+        Ok(this)
+    }
+
+    fn connect(&self, pd: &Pd, port: u32, gid_index: u16) -> Result {
+        let device = pd.device();
+        self.qp.modify(
+            Attr::to_state(QpState::Init)
+                .pkey_index(0)
+                .port(port)
+                .access(Access::LOCAL_WRITE),
+        )?;
+        self.qp.modify(
+            Attr::to_state(QpState::Rtr)
+                .address_self(device, port, gid_index)?
+                .path_mtu(device.query_port(port)?.active_mtu)
+                .dest_qp(self.qp.number())
+                .rq_psn(0)
+                .responder_resources(0)
+                .min_rnr_timer(MIN_RNR_TIMER),
+        )?;
+        self.qp.modify(
+            Attr::to_state(QpState::Rts)
+                .sq_psn(0)
+                .initiator_depth(0)
+                .retry(ACK_TIMEOUT, 0, 0),
+        )
+    }
+
+    /// Registers a region.
+    ///
+    /// If this fails while the queue pair may still use the region, that goes when the queue pair
+    /// has given it back.
+    ///
+    /// # Context
+    ///
+    /// Sleeps, for a bounded time.
+    pub(super) fn register(&self, mr: FastMr, access: Access) -> Result<Mr, Failure> {
+        let request = Arc::pin_init(
+            pin_init!(Request {
+                mr <- new_mutex!(Some(mr)),
+                status: SetOnce::new(),
+                done <- Event::new(),
+            }),
+            GFP_KERNEL,
+        )
+        .map_err(Failure::Refused)?;
+        self.post(&request, access).map_err(Failure::Refused)?;
+        if !request.done.wait_timeout(TIMEOUT) {
+            pr_warn!("a fast registration was not completed in time\n");
+            self.qp.error();
+            return Err(Failure::Broken(ETIMEDOUT));
+        }
+        match request.status.copy() {
+            Some(Status::SUCCESS) => {
+                let mr = request.mr.lock().take();
+                mr.map(FastMr::registered)
+                    .ok_or(Failure::Broken(EIO))
+            }
+            Some(Status::FLUSHED) => Err(Failure::Flushed),
+            _ => Err(Failure::Broken(EFAULT)),
+        }
+    }
+
+    fn post(&self, request: &Arc<Request>, access: Access) -> Result {
+        let mr = request.mr.lock();
+        let mr = mr.as_ref().ok_or(EIO)?;
+        self.qp.post_reg_mr(request.clone(), mr, access)
+    }
+}

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The cache of memory registrations of one ATTACH.
+//!
+//! A REG_MEM for a range that was registered before costs a look-up instead of a registration, and
+//! DEREG_MEM costs nothing: the entry stays, idle, until its room is needed or its memory changes.
+//!
+//! # One registration
+//!
+//! [`MrCache::register`] rounds the range to pages and asks the store for an entry that covers it.
+//! If there is none it makes one, which from then on is told of changes of its memory
+//! ([`rdma::notifier`]); lets the [`registrar`] pin the pages and register them, with no lock held;
+//! and puts the entry in the store, unless its memory has changed meanwhile: then it starts again
+//! with the new pages, for some times.
+//!
+//! # One change of memory
+//!
+//! The memory management calls the notifier of every entry in the range that is unmapped, moved,
+//! copied or otherwise changed. An idle entry leaves the store at once and is deregistered by the
+//! work queue. One in use is marked: no REG_MEM gets it any more, those who have it may go on, and
+//! it goes with its last reference. A REG_MEM for the same range makes a new entry beside it, for
+//! the pages that are there now.
+//!
+//! # Who owns what
+//!
+//! The store owns its entries, and every entry holds the store: a cycle, which
+//! [`MrCache::close`] breaks. An RDMA WRITE under way owns its entry by a [`MrRef`]. An entry owns
+//! its region, which owns its protection domain, which owns a reference to the device: so when
+//! cache and writes are gone nothing is left on the device, and the device waits for that.
+//!
+//! # Locks
+//!
+//! In this order, the first outermost:
+//!
+//! 1. locks of the memory management (`mmap_lock`, page tables, and what reclaim holds), under
+//!    which the notifier is called;
+//! 2. the store's spin lock, see `store.rs`. Nothing is taken under it.
+//!
+//! The registrar's mutex is held while a queue pair is made. Nothing of the above is taken under
+//! it, and it is not taken under any of it.
+
+use kernel::{
+    page::PAGE_SIZE,
+    prelude::*,
+    static_assert,
+    sync::{
+        aref::ARef,
+        Arc, //
+    },
+    task::Task, //
+};
+use rdma::{
+    mm::MmRef,
+    mr::{
+        Access,
+        Mr, //
+    },
+    pd::Pd,
+    workqueue::WorkqueueRef, //
+};
+
+mod entry;
+mod loopback;
+mod lru;
+pub(crate) mod policy;
+mod range;
+mod registrar;
+mod stats;
+mod store;
+
+use entry::{
+    Entry,
+    EntryRef, //
+};
+use range::Range;
+use registrar::Registrar;
+pub(crate) use stats::Stats;
+use store::{
+    Insertion,
+    Store, //
+};
+
+// CAST: A page has few bytes.
+static_assert!(range::PAGE == PAGE_SIZE as u64);
+
+/// The access flag that asks for a region in the kernel's protection domain
+/// (`IBV_ACCESS_KERNEL`).
+pub(crate) const ACCESS_KERNEL: u32 = 1 << 31;
+
+/// How often a registration is tried while the memory keeps changing.
+const TRIES: usize = 16;
+
+/// What a user learns of a registration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Registered {
+    /// Names the entry, for DEREG_MEM. Never 0.
+    pub(crate) handle: u64,
+    /// The address of the user's first byte, in terms of the device. Never 0.
+    pub(crate) iova: u64,
+    /// The local key.
+    pub(crate) lkey: u32,
+    /// The remote key.
+    pub(crate) rkey: u32,
+}
+
+/// The cache of memory registrations of one ATTACH.
+#[pin_data(PinnedDrop)]
+pub(crate) struct MrCache {
+    /// The process that attached: its first thread, and its memory.
+    process: ARef<Task>,
+    mm: MmRef,
+    store: Arc<Store>,
+    #[pin]
+    registrar: Registrar,
+}
+
+impl MrCache {
+    /// Creates an empty cache of `limit_mib` MiB for the calling process.
+    ///
+    /// Regions are made in `pd`. If that takes a queue pair, it is one on `port`, on RoCE with the
+    /// GID at `gid_index`. `queue` is used to deregister what has become useless.
+    ///
+    /// # Context
+    ///
+    /// Sleeps; takes the `mmap_lock`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` in a task without memory; `EINTR` for a pending signal; `ENOMEM`.
+    pub(crate) fn new(
+        pd: &Arc<Pd>,
+        port: u32,
+        gid_index: u16,
+        limit_mib: u32,
+        queue: WorkqueueRef,
+    ) -> Result<Arc<Self>> {
+        let mm = MmRef::current().ok_or(EINVAL)?;
+        mm.prepare_notifiers()?;
+        let store = Store::new(limit_mib, queue)?;
+        Arc::pin_init(
+            pin_init!(Self {
+                process: ARef::from(current!().group_leader()),
+                mm,
+                store,
+                registrar <- Registrar::new(pd.clone(), port, gid_index),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Checks that the caller is a thread of the process that attached, and that its memory is
+    /// still the same, which it is not after `exec()`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if not.
+    pub(crate) fn check_task(&self) -> Result {
+        let same_process = core::ptr::eq(current!().group_leader(), &*self.process);
+        if same_process && self.mm.is_current() {
+            Ok(())
+        } else {
+            Err(EINVAL)
+        }
+    }
+
+    /// Registers the pages of the `len` bytes at `addr` of the calling process, or finds them
+    /// registered, and adds a reference of the user.
+    ///
+    /// `access` is the user's, with [`ACCESS_KERNEL`].
+    ///
+    /// # Context
+    ///
+    /// Sleeps. In a task for which [`MrCache::check_task`] succeeds.
+    ///
+    /// # Errors
+    ///
+    /// - `EINVAL`: the range wraps or is longer than the device allows, [`ACCESS_KERNEL`] is
+    ///   missing, other access flags are not valid;
+    /// - `ENXIO`: the cache is closed;
+    /// - `EFAULT`: the range is empty, or its memory cannot be pinned for this access;
+    /// - `EPERM`, `ENOMEM`: the process may not pin so much, there is no memory, or the cache is
+    ///   full of entries in use;
+    /// - `EINTR`: a signal has ended the pinning;
+    /// - `EBUSY`: the memory keeps changing;
+    /// - `EOVERFLOW`: the entry has too many references;
+    /// - else the driver's error.
+    pub(crate) fn register(&self, addr: u64, len: u64, access: u32) -> Result<Registered> {
+        let range = Range::rounded(addr, len).ok_or(EINVAL)?;
+        if access & ACCESS_KERNEL == 0 || self.is_too_long(&range) {
+            return Err(EINVAL);
+        }
+        if let Some(found) = self.store.hit(&range, addr, access)? {
+            return Ok(found);
+        }
+        self.register_new(range, addr, access)
+    }
+
+    fn is_too_long(&self, range: &Range) -> bool {
+        let limit = self.registrar.pd().device().max_fast_reg_pages();
+        limit != 0 && range.pages() > u64::from(limit)
+    }
+
+    fn register_new(&self, range: Range, addr: u64, access: u32) -> Result<Registered> {
+        let rdma_access = Access::from_user(self.registrar.pd(), access & !ACCESS_KERNEL)?;
+        let entry = Entry::new(&self.store, &self.mm, range, access)
+            .inspect_err(|_| self.store.count_failed())?;
+        for _ in 0..TRIES {
+            let seen = entry.read_begin();
+            let mr = self
+                .registrar
+                .register(&range, entry.iova, rdma_access)
+                .inspect_err(|_| self.store.count_failed())?;
+            match self.store.insert(&entry, addr, mr, seen)? {
+                Insertion::Done(registered) => return Ok(registered),
+                Insertion::Outdated => {}
+            }
+        }
+        Err(EBUSY)
+    }
+
+    /// Drops a reference of the user. What is left without references stays in the cache, idle.
+    ///
+    /// The range may be any part of the one registered.
+    ///
+    /// # Context
+    ///
+    /// Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if there is no such reference, `ENXIO` if the cache is closed.
+    pub(crate) fn deregister(&self, handle: u64, addr: u64, len: u64, access: u32) -> Result {
+        let range = Range::new(addr, len).ok_or(EINVAL)?;
+        self.store.release_of_user(&range, access, handle)
+    }
+
+    /// Finds the registration for `access` that the `len` bytes at `addr` are part of, for an RDMA
+    /// WRITE that reads them.
+    ///
+    /// # Context
+    ///
+    /// Does not sleep.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if there is none, `ENXIO` if the cache is closed, `EOVERFLOW` if the entry has too
+    /// many references.
+    pub(crate) fn lookup(&self, addr: u64, len: u64, access: u32) -> Result<MrRef> {
+        let range = Range::new(addr, len).ok_or(EINVAL)?;
+        let entry = self.store.acquire_for_write(&range, access)?;
+        Ok(MrRef(entry))
+    }
+
+    /// The counters.
+    pub(crate) fn stats(&self) -> Stats {
+        self.store.stats()
+    }
+
+    /// Ends the cache: all entries are removed and nothing can be registered any more. Entries that
+    /// RDMA WRITEs still use go with the last of them.
+    ///
+    /// May be called while other tasks use the cache, and more than once. A registration that is
+    /// under way fails; what it has made is gone when it returns.
+    ///
+    /// # Context
+    ///
+    /// Sleeps, for a time that depends on the number of entries only.
+    pub(crate) fn close(&self) {
+        self.store.close();
+        self.registrar.close();
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for MrCache {
+    fn drop(self: Pin<&mut Self>) {
+        self.close();
+    }
+}
+
+/// A reference to an entry, held by an RDMA WRITE under way.
+///
+/// Dropping it may deregister the entry's memory, which sleeps, but waits for no completion.
+///
+/// # Invariants
+///
+/// The entry has a region, and counts this reference.
+pub(crate) struct MrRef(EntryRef);
+
+impl MrRef {
+    /// The region.
+    pub(crate) fn mr(&self) -> &Mr {
+        // PANIC: The entry has a region by the type invariant.
+        self.0.mr().unwrap()
+    }
+
+    /// The user address of the region's first byte.
+    pub(crate) fn start(&self) -> u64 {
+        self.0.range.start()
+    }
+}
+
+impl Drop for MrRef {
+    fn drop(&mut self) {
+        self.0.store().release_of_write(&self.0);
+    }
+}

@@ -1,0 +1,778 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Single connections: one queue pair to another node, from the first REQ to its end.
+//!
+//! A single connection is one of the `num_conn` that make up a [`Conn`](crate::conn::Conn). Its
+//! states are in [`state`], the data path in [`data`]; this file brings it up and takes it down.
+//!
+//! What happens comes from four sides, each in process context: the CONNECT ioctl, address
+//! resolution, the connection manager, and work items (for what is noticed where one must not
+//! sleep). All of them take `control` first and then work on the state, so they are serialised.
+//!
+//! Lock order: `control` (may sleep), then `link` (spins; the data path takes only this). Neither
+//! is held where one would wait for a handler: connection identifiers, resolutions and queue pairs
+//! are taken out under the lock and dropped after it.
+//!
+//! Teardown, in [`Sconn::take_down`]: no more attempts; the identifier goes (which tells the peer);
+//! the queue pair is drained for a bounded time and destroyed, which hands what is left in it back
+//! as flushed.
+
+pub(crate) mod data;
+mod link;
+pub(crate) mod state;
+
+pub(crate) use data::Outstanding;
+
+use crate::{
+    conn::Shared,
+    stats::Stats,
+    wire::{
+        self,
+        Disconnect,
+        Farewell,
+        Refusal,
+        Role, //
+    }, //
+};
+use data::Pipe;
+use kernel::{
+    impl_has_delayed_work,
+    impl_has_work,
+    new_delayed_work,
+    new_mutex,
+    new_spinlock,
+    new_work,
+    prelude::*,
+    sync::{
+        atomic::{
+            AtomicFlag,
+            Full,
+            Relaxed, //
+        },
+        Arc,
+        ArcBorrow,
+        Mutex,
+        SpinLock, //
+    },
+    time::{
+        msecs_to_jiffies,
+        Msecs, //
+    },
+    workqueue::{
+        DelayedWork,
+        Work,
+        WorkItem, //
+    }, //
+};
+use link::Link;
+use rdma::{
+    addr::{
+        Resolution,
+        Resolve, //
+    },
+    cm::{
+        self,
+        reject,
+        Event,
+        Id,
+        IdRef,
+        RepParam,
+        ReqParam,
+        Request, //
+    },
+    path::{
+        Record,
+        Route, //
+    },
+    qp::{
+        Init,
+        PollContext,
+        Qp,
+        QpState, //
+    },
+    user::random, //
+};
+use state::State;
+
+/// How long one attempt of address resolution may take.
+const RESOLVE_TIMEOUT: Msecs = 10_000;
+/// The pause before another attempt.
+const RETRY_DELAY: Msecs = 100;
+/// How often address resolution is tried again.
+const RESOLVE_RETRIES: u32 = 5;
+/// How often a REQ is sent again to a peer that does not know of the connection yet.
+const REQ_RETRIES: u32 = 50;
+/// How long teardown waits for outstanding writes to be flushed.
+const DRAIN_TIMEOUT: Msecs = 2_000;
+
+/// Parameters of REQ and REP. Both nodes need not agree on them.
+mod cm_param {
+    /// Resends without an ACK. 7 would be endless on soft-RoCE, where a dead link would never be
+    /// noticed.
+    pub(super) const RETRY_COUNT: u8 = 6;
+    /// Resends when the peer has no receive: endless.
+    pub(super) const RNR_RETRY_COUNT: u8 = 7;
+    /// Repetitions of a message of the connection manager.
+    pub(super) const MAX_CM_RETRIES: u8 = 15;
+    /// Time to answer a message: 4.096 µs · 2^17, about half a second.
+    pub(super) const RESPONSE_TIMEOUT: u8 = 17;
+    /// The delay that a missing receive asks for: 0.64 ms.
+    pub(super) const MIN_RNR_TIMER: u8 = 12;
+}
+
+/// The cold part of a single connection.
+struct Control {
+    id: Option<Id<Sconn>>,
+    resolution: Option<Resolution<Sconn>>,
+    /// The path of CONN_CONNECT.
+    path: Option<Record>,
+    /// Attempts left to resolve the address.
+    resolve_retries: u32,
+    /// Attempts left to send a REQ.
+    req_retries: u32,
+    /// Being taken down: nothing is begun any more.
+    closed: bool,
+}
+
+/// A single connection.
+#[pin_data]
+pub(crate) struct Sconn {
+    pub(in crate::sconn) shared: Arc<Shared>,
+    pub(in crate::sconn) index: u8,
+    #[pin]
+    control: Mutex<Control>,
+    #[pin]
+    pub(in crate::sconn) link: SpinLock<Link>,
+    /// Data has come before the RTU; for `noticed`.
+    comm_est: AtomicFlag,
+    /// The queue pair is broken; for `noticed`.
+    lost: AtomicFlag,
+    #[pin]
+    noticed: Work<Sconn, { work::NOTICED }>,
+    #[pin]
+    retry: DelayedWork<Sconn, { work::RETRY }>,
+    #[pin]
+    teardown: Work<Sconn, { work::TEARDOWN }>,
+}
+
+/// Numbers of the work items.
+mod work {
+    pub(super) const NOTICED: u64 = 0;
+    pub(super) const RETRY: u64 = 1;
+    pub(super) const TEARDOWN: u64 = 2;
+}
+
+impl_has_work! {
+    impl HasWork<Self, { work::NOTICED }> for Sconn { self.noticed }
+    impl HasWork<Self, { work::TEARDOWN }> for Sconn { self.teardown }
+}
+
+impl_has_delayed_work! {
+    impl HasDelayedWork<Self, { work::RETRY }> for Sconn { self.retry }
+}
+
+impl Sconn {
+    /// Makes a single connection with its queue pair.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, `EINVAL` if the device's queues are too short, or the driver's error.
+    pub(crate) fn new(shared: &Arc<Shared>, index: u8) -> Result<Arc<Self>> {
+        let depth = shared.job.params().qp_depth();
+        let sconn = Arc::pin_init(
+            pin_init!(Self {
+                shared: shared.clone(),
+                index,
+                control <- new_mutex!(Control {
+                    id: None,
+                    resolution: None,
+                    path: None,
+                    resolve_retries: RESOLVE_RETRIES,
+                    req_retries: REQ_RETRIES,
+                    closed: false,
+                }),
+                link <- new_spinlock!(Link::new(shared.role, depth)),
+                comm_est: AtomicFlag::new(false),
+                lost: AtomicFlag::new(false),
+                noticed <- new_work!("rv_sconn::noticed"),
+                retry <- new_delayed_work!("rv_sconn::retry"),
+                teardown <- new_work!("rv_sconn::teardown"),
+            }),
+            GFP_KERNEL,
+        )?;
+        let init = Init {
+            max_send_wr: depth,
+            max_recv_wr: depth,
+            poll: PollContext::Workqueue,
+        };
+        let qp = Qp::new(shared.job.pd(), &init, Pipe::new(&sconn)?)?;
+        let qp = Arc::new(qp, GFP_KERNEL)?;
+        sconn.link.lock().qp = Some(qp);
+        Ok(sconn)
+    }
+
+    /// Enters a state; says so where a person would want to know.
+    fn enter(&self, next: State) -> bool {
+        let (before, entered) = {
+            let mut link = self.link.lock();
+            (link.state(), link.enter(next))
+        };
+        if entered && next == State::Error && before == State::Connected {
+            rdma::ratelimited!(
+                pr_info, "connection {}.{} is lost\n",
+                self.shared.conn_handle,
+                self.index
+            );
+        }
+        entered
+    }
+
+    fn state(&self) -> State {
+        self.link.lock().state()
+    }
+
+    fn qp(&self) -> Result<Arc<Qp<Pipe>>> {
+        self.link.lock().qp.clone().ok_or(EIO)
+    }
+
+    /// Changes the statistics.
+    fn count(&self, change: impl FnOnce(&mut Stats)) {
+        change(&mut self.link.lock().stats);
+    }
+
+    // --- What the ioctls ask -----------------------------------------------------------------
+
+    /// Connects along `path`, or compares it with the path there is already.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if that is another one; `ENOMEM`.
+    pub(crate) fn connect(self: &Arc<Self>, path: &Record) -> Result {
+        let mut control = self.control.lock();
+        match &control.path {
+            // Without a LID, which only RoCE has, a path counts as none: the last one holds.
+            Some(known) if known.dlid != 0 => {
+                return if is_same_path(known, path) {
+                    Ok(())
+                } else {
+                    Err(EEXIST)
+                };
+            }
+            _ => control.path = Some(*path),
+        }
+        if self.shared.role == Role::Server || self.state() != State::Init || control.closed {
+            return Ok(());
+        }
+        control.id = Some(self.new_id().inspect_err(|_| self.fail())?);
+        self.begin(&mut control);
+        Ok(())
+    }
+
+    /// Returns whether the connection is up, or was.
+    ///
+    /// # Errors
+    ///
+    /// `EIO` if it is in error.
+    pub(crate) fn is_connected(&self) -> Result<bool> {
+        let link = self.link.lock();
+        match link.state() {
+            State::Connected => Ok(true),
+            State::Error => Err(EIO),
+            _ => Ok(link.was_connected),
+        }
+    }
+
+    /// How often the connection has come up.
+    ///
+    /// # Errors
+    ///
+    /// `EIO` if it is in error.
+    pub(crate) fn conn_count(&self) -> Result<u32> {
+        let link = self.link.lock();
+        match link.state() {
+            State::Error => Err(EIO),
+            _ => Ok(link.stats.conn_recovery + u32::from(link.was_connected)),
+        }
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        self.state() == State::Error
+    }
+
+    pub(crate) fn was_connected(&self) -> bool {
+        self.link.lock().was_connected
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        self.link.lock().snapshot(self.index)
+    }
+
+    // --- Coming up, client ---------------------------------------------------------------------
+
+    fn new_id(self: &Arc<Self>) -> Result<Id<Self>> {
+        Id::new(self.shared.job.device().rdma(), self.clone())
+    }
+
+    /// Begins an attempt: finds the way to the peer, then sends a REQ.
+    fn begin(self: &Arc<Self>, control: &mut Control) {
+        if !self.enter(State::Resolving) {
+            return;
+        }
+        self.count(|stats| stats.resolve += 1);
+        if !self.shared.job.is_roce() {
+            self.send_req(control, None);
+            return;
+        }
+        let started = self.resolve(control);
+        match started {
+            Ok(resolution) => control.resolution = Some(resolution),
+            Err(e) => self.on_unresolved(control, e),
+        }
+    }
+
+    fn resolve(self: &Arc<Self>, control: &Control) -> Result<Resolution<Self>> {
+        let path = control.path.as_ref().ok_or(EINVAL)?;
+        let identity = self.shared.job.identity();
+        let device = self.shared.job.device().rdma();
+        let sgid = device.gid(identity.port, identity.gid_index)?;
+        Resolution::start(sgid, path.dgid, RESOLVE_TIMEOUT, self.clone())
+    }
+
+    /// The way to the peer was not found.
+    fn on_unresolved(self: &Arc<Self>, control: &mut Control, e: Error) {
+        self.count(|stats| stats.resolve_fail += 1);
+        if control.resolve_retries == 0 {
+            rdma::ratelimited!(
+                pr_info, "connection {}.{}: the peer's address cannot be resolved: {:?}\n",
+                self.shared.conn_handle,
+                self.index,
+                e
+            );
+            self.fail();
+            return;
+        }
+        control.resolve_retries -= 1;
+        self.pause();
+    }
+
+    /// Makes a pause, after which [`Sconn::begin`] is called again.
+    fn pause(self: &Arc<Self>) {
+        if self.enter(State::Delay) {
+            let queue = self.shared.job.device().workqueue().queue();
+            let _ = queue.enqueue_delayed::<_, { work::RETRY }>(
+                self.clone(),
+                msecs_to_jiffies(RETRY_DELAY),
+            );
+        }
+    }
+
+    fn send_req(self: &Arc<Self>, control: &mut Control, route: Option<Route>) {
+        let sent = self.try_send_req(control, route);
+        match sent {
+            Ok(()) => {
+                self.count(|stats| stats.req_sent += 1);
+                self.enter(State::Connecting);
+            }
+            Err(e) => {
+                rdma::ratelimited!(pr_warn, "a REQ could not be sent: {:?}\n", e);
+                self.fail();
+            }
+        }
+    }
+
+    fn try_send_req(&self, control: &Control, route: Option<Route>) -> Result {
+        let id = control.id.as_ref().ok_or(EINVAL)?;
+        let job = &self.shared.job;
+        let private = wire::Req {
+            index: self.index,
+            job_key: job.identity().key,
+            uid: job.identity().uid,
+        };
+        id.send_req(&ReqParam {
+            path: control.path.as_ref().ok_or(EINVAL)?,
+            route,
+            sgid: &self.shared.sgid,
+            service_id: job.params().service_id,
+            qp_num: self.qp()?.number(),
+            starting_psn: random(),
+            private: &private.emit(),
+            retry_count: cm_param::RETRY_COUNT,
+            rnr_retry_count: cm_param::RNR_RETRY_COUNT,
+            max_cm_retries: cm_param::MAX_CM_RETRIES,
+            local_cm_response_timeout: cm_param::RESPONSE_TIMEOUT,
+            remote_cm_response_timeout: cm_param::RESPONSE_TIMEOUT,
+        })
+    }
+
+    /// The peer has accepted.
+    fn on_rep(&self, id: &IdRef, rep: &cm::Rep<'_>) {
+        self.count(|stats| stats.rep_recv += 1);
+        if self.state() != State::Connecting {
+            self.refuse(id, reject::CONSUMER_DEFINED, Refusal::InError);
+            self.fail();
+            return;
+        }
+        if rep.srq || wire::parse_rep(rep.private).is_err() {
+            self.refuse(id, reject::CONSUMER_DEFINED, Refusal::InvalidRep);
+            self.fail();
+            return;
+        }
+        match self.establish(id) {
+            Ok(()) => {
+                self.count(|stats| stats.rtu_sent += 1);
+                self.enter(State::Connected);
+            }
+            Err(e) => {
+                rdma::ratelimited!(pr_warn, "a connection could not be established: {:?}\n", e);
+                self.refuse(id, reject::NO_RESOURCES, Refusal::LocalError);
+                self.fail();
+            }
+        }
+    }
+
+    /// Brings the queue pair up and says so to the peer.
+    fn establish(&self, id: &IdRef) -> Result {
+        let qp = self.qp()?;
+        self.make_ready_to_receive(&qp, id, None)?;
+        qp.modify(&mut id.qp_attr(QpState::Rts)?)?;
+        id.send_rtu()
+    }
+
+    /// The peer has refused, or somebody for it.
+    fn on_rej(self: &Arc<Self>, control: &mut Control, reason: u32, private: &[u8]) {
+        self.count(|stats| stats.rej_recv += 1);
+        if self.state() != State::Connecting {
+            self.fail();
+            return;
+        }
+        // The peer's application may not have created the connection yet, or nobody there listens
+        // at all so far.
+        let not_yet = reason == reject::INVALID_SERVICE_ID
+            || (reason == reject::CONSUMER_DEFINED
+                // CAST: The enum is a `u32`.
+                && Farewell::parse(private).reason == Refusal::NotFound as u32);
+        if not_yet && self.shared.role == Role::Client && control.req_retries > 0 {
+            control.req_retries -= 1;
+            self.pause();
+        } else {
+            rdma::ratelimited!(
+                pr_info, "connection {}.{} was refused: code {}, reason {}\n",
+                self.shared.conn_handle,
+                self.index,
+                reason,
+                Farewell::parse(private).reason
+            );
+            self.fail();
+        }
+    }
+
+    // --- Coming up, server ---------------------------------------------------------------------
+
+    /// A REQ for this connection has come and has passed all tests but that of the state.
+    ///
+    /// # Errors
+    ///
+    /// Why the peer is refused.
+    pub(crate) fn on_req(self: &Arc<Self>, request: &mut Request<'_>) -> Result<(), Refusal> {
+        let mut control = self.control.lock();
+        self.count(|stats| stats.req_recv += 1);
+        self.check_req(&control, request)
+            .inspect_err(|_| self.count(|stats| stats.rej_sent += 1))?;
+        let id = request
+            .accept(self.clone())
+            .map_err(|_| Refusal::LocalError)?;
+        if let Err(e) = self.answer(request, &id) {
+            rdma::ratelimited!(pr_warn, "a REQ could not be answered: {:?}\n", e);
+            self.refuse(&id, reject::NO_RESOURCES, Refusal::LocalError);
+            self.fail();
+        }
+        control.id = Some(id);
+        Ok(())
+    }
+
+    fn check_req(&self, control: &Control, request: &Request<'_>) -> Result<(), Refusal> {
+        if let Some(known) = &control.path {
+            let path = request.path();
+            let roce = self.shared.job.is_roce();
+            let same = (known.pkey, known.mtu, known.sl, known.traffic_class)
+                == (path.pkey, path.mtu, path.sl, path.traffic_class)
+                && (known.flow_label, known.rate) == (path.flow_label, path.rate)
+                && (roce || known.hop_limit == path.hop_limit)
+                && path.packet_life_time >= known.packet_life_time;
+            // On RoCE a record without a LID says nothing.
+            if known.dlid != 0 && !same {
+                return Err(Refusal::Mismatch);
+            }
+        }
+        match self.state() {
+            State::Waiting if !control.closed => Ok(()),
+            State::Waiting | State::Error => Err(Refusal::InError),
+            State::Connecting | State::Connected if self.shared.role == Role::Server => {
+                Err(Refusal::LocalError)
+            }
+            _ => Err(Refusal::NotListener),
+        }
+    }
+
+    /// Brings the queue pair up to receive, and accepts.
+    fn answer(&self, request: &Request<'_>, id: &IdRef) -> Result {
+        let qp = self.qp()?;
+        let psn = random() & 0xff_ffff;
+        self.make_ready_to_receive(&qp, id, Some(psn))?;
+        id.send_rep(&RepParam {
+            qp_num: qp.number(),
+            starting_psn: psn,
+            private: &wire::emit_rep(),
+            rnr_retry_count: request.rnr_retry_count().min(cm_param::RNR_RETRY_COUNT),
+        })?;
+        self.count(|stats| stats.rep_sent += 1);
+        self.enter(State::Connecting);
+        Ok(())
+    }
+
+    /// Moves the queue pair through INIT to RTR and fills its receive queue.
+    ///
+    /// `rq_psn` is the first PSN expected, if the connection manager cannot know it yet.
+    fn make_ready_to_receive(&self, qp: &Qp<Pipe>, id: &IdRef, rq_psn: Option<u32>) -> Result {
+        qp.modify(&mut id.qp_attr(QpState::Init)?)?;
+        let mut attr = id.qp_attr(QpState::Rtr)?;
+        attr.min_rnr_timer(cm_param::MIN_RNR_TIMER);
+        if let Some(psn) = rq_psn {
+            attr.rq_psn(psn);
+        }
+        qp.modify(&mut attr)?;
+        for _ in 0..self.shared.job.params().qp_depth() {
+            qp.post_recv(())?;
+        }
+        Ok(())
+    }
+
+    /// The peer is ready, by its word or by its first data.
+    fn on_ready(&self, id: &IdRef) {
+        if self.state() != State::Connecting || self.shared.role == Role::Client {
+            self.disconnect(id, Disconnect::UnexpectedRtu);
+            self.fail();
+            return;
+        }
+        let ready = self
+            .qp()
+            .and_then(|qp| qp.modify(&mut id.qp_attr(QpState::Rts)?));
+        match ready {
+            Ok(()) => {
+                self.enter(State::Connected);
+            }
+            Err(e) => {
+                rdma::ratelimited!(pr_warn, "a connection could not be established: {:?}\n", e);
+                self.disconnect(id, Disconnect::UnexpectedRtu);
+                self.fail();
+            }
+        }
+    }
+
+    // --- Going down ------------------------------------------------------------------------------
+
+    fn refuse(&self, id: &IdRef, code: u32, refusal: Refusal) {
+        if id.send_rej(code, &Farewell::refuse(refusal).emit()).is_ok() {
+            self.count(|stats| stats.rej_sent += 1);
+        }
+    }
+
+    fn disconnect(&self, id: &IdRef, why: Disconnect) {
+        if id.send_dreq(&Farewell::disconnect(why).emit()).is_ok() {
+            self.count(|stats| stats.dreq_sent += 1);
+        }
+    }
+
+    /// Enters `Error`: what is outstanding is flushed, and with it every process is told.
+    fn fail(&self) {
+        if self.enter(State::Error) {
+            if let Ok(qp) = self.qp() {
+                qp.error();
+            }
+        }
+    }
+
+    /// The peer disconnects.
+    fn on_dreq(&self, id: &IdRef) {
+        self.count(|stats| stats.dreq_recv += 1);
+        if id.send_drep().is_ok() {
+            self.count(|stats| stats.drep_sent += 1);
+        }
+        self.fail();
+    }
+
+    /// Notes that the queue pair is broken, from any context.
+    pub(in crate::sconn) fn notice_loss(self: &Arc<Self>) {
+        self.lost.store(true, Relaxed);
+        self.notice();
+    }
+
+    /// Notes that data has come before the RTU, from any context.
+    pub(in crate::sconn) fn notice_comm_est(self: &Arc<Self>) {
+        self.comm_est.store(true, Relaxed);
+        self.notice();
+    }
+
+    fn notice(self: &Arc<Self>) {
+        let queue = self.shared.job.device().workqueue().queue();
+        let _ = queue.enqueue::<_, { work::NOTICED }>(self.clone());
+    }
+
+    /// Takes the connection down, in the background. To be called once.
+    pub(crate) fn shut_down(self: &Arc<Self>) {
+        let queue = self.shared.job.device().workqueue().queue();
+        let _ = queue.enqueue::<_, { work::TEARDOWN }>(self.clone());
+    }
+
+    fn take_down(&self) {
+        let (id, resolution) = {
+            let mut control = self.control.lock();
+            control.closed = true;
+            (control.id.take(), control.resolution.take())
+        };
+        drop(resolution);
+        // Tells the peer: without private data, which is how a normal end looks.
+        drop(id);
+        self.enter(State::Error);
+        let qp = self.link.lock().qp.take();
+        if let Some(qp) = qp {
+            if !qp.drain(DRAIN_TIMEOUT) {
+                pr_warn!(
+                    "connection {}.{}: the device has not flushed all requests\n",
+                    self.shared.conn_handle,
+                    self.index
+                );
+            }
+        }
+    }
+}
+
+/// Returns whether two processes ask for the same path.
+fn is_same_path(one: &Record, other: &Record) -> bool {
+    let essence = |path: &Record| {
+        Record {
+            // Not part of what makes a path.
+            reversible: false,
+            numb_path: 0,
+            mtu_selector: 0,
+            rate_selector: 0,
+            packet_life_time_selector: 0,
+            preference: 0,
+            ..*path
+        }
+    };
+    essence(one) == essence(other)
+}
+
+impl Resolve for Sconn {
+    fn resolved(self: ArcBorrow<'_, Self>, outcome: Result<Route>) {
+        let sconn = Arc::from(self);
+        let mut control = sconn.control.lock();
+        if sconn.state() != State::Resolving || control.closed {
+            return;
+        }
+        match outcome {
+            Ok(route) => sconn.send_req(&mut control, Some(route)),
+            Err(e) => sconn.on_unresolved(&mut control, e),
+        }
+    }
+}
+
+impl cm::Handler for Sconn {
+    fn event(self: ArcBorrow<'_, Self>, id: &IdRef, event: Event<'_>) {
+        let sconn = Arc::from(self);
+        let mut guard = sconn.control.lock();
+        let control = &mut *guard;
+        let current = control.id.as_ref().is_some_and(|own| own.is(id));
+        if !current {
+            return;
+        }
+        match event {
+            Event::Rep(rep) => sconn.on_rep(id, &rep),
+            Event::Rtu => {
+                sconn.count(|stats| stats.rtu_recv += 1);
+                sconn.on_ready(id);
+            }
+            Event::Established => {
+                sconn.count(|stats| stats.established += 1);
+                sconn.on_ready(id);
+            }
+            Event::Rej { reason, private } => sconn.on_rej(control, reason, private),
+            Event::Dreq(_) => sconn.on_dreq(id),
+            Event::ReqError => {
+                sconn.count(|stats| stats.req_error += 1);
+                sconn.fail();
+            }
+            Event::RepError => {
+                sconn.count(|stats| stats.rep_error += 1);
+                sconn.fail();
+            }
+            Event::DreqError => sconn.count(|stats| stats.dreq_error += 1),
+            Event::Drep => sconn.count(|stats| stats.drep_recv += 1),
+            Event::TimewaitExit => sconn.count(|stats| stats.timewait += 1),
+            Event::Mra => sconn.count(|stats| stats.mra_recv += 1),
+            Event::LapError => sconn.count(|stats| stats.lap_error += 1),
+            Event::Lap => sconn.count(|stats| stats.lap_recv += 1),
+            Event::Apr => sconn.count(|stats| stats.apr_recv += 1),
+            Event::Other(_) => sconn.count(|stats| stats.unexp_event += 1),
+        }
+    }
+}
+
+/// What was noticed where one must not sleep.
+impl WorkItem<{ work::NOTICED }> for Sconn {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        let mut guard = this.control.lock();
+        let control = &mut *guard;
+        if this.comm_est.xchg(false, Full) && this.state() == State::Connecting {
+            if let Some(id) = &control.id {
+                // An RTU that came meanwhile makes this superfluous, and then it is refused.
+                let _ = id.notify_established();
+            }
+        }
+        let usable = matches!(this.state(), State::Connecting | State::Connected);
+        if this.lost.xchg(false, Full) && usable {
+            if let Some(id) = &control.id {
+                this.disconnect(id, Disconnect::QpError);
+            }
+            this.fail();
+        }
+    }
+}
+
+/// The pause before another attempt is over.
+impl WorkItem<{ work::RETRY }> for Sconn {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        let fresh = this.new_id();
+        let stale = {
+            let mut guard = this.control.lock();
+            let control = &mut *guard;
+            if control.closed || this.state() != State::Delay {
+                return;
+            }
+            let stale = (control.id.take(), control.resolution.take());
+            match fresh {
+                Ok(id) => {
+                    control.id = Some(id);
+                    this.begin(control);
+                }
+                Err(_) => this.fail(),
+            }
+            stale
+        };
+        drop(stale);
+    }
+}
+
+/// The last user has gone.
+impl WorkItem<{ work::TEARDOWN }> for Sconn {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        this.take_down();
+    }
+}
