@@ -422,7 +422,7 @@ unsafe fn to_event(event: &sys::ib_cm_event) -> Event<'_> {
         sys::ib_cm_event_type_IB_CM_REP_RECEIVED => Event::Rep(Rep {
             private: private(sys::ib_cm_data_size_IB_CM_REP_PRIVATE_DATA_SIZE),
             // SAFETY: The member that belongs to this event.
-            srq: unsafe { event.param.rep_rcvd.srq() } != 0,
+            srq: unsafe { sys::cm_rep_has_srq(&event.param.rep_rcvd) },
         }),
         sys::ib_cm_event_type_IB_CM_RTU_RECEIVED => Event::Rtu,
         sys::ib_cm_event_type_IB_CM_USER_ESTABLISHED => Event::Established,
@@ -492,13 +492,14 @@ impl Request<'_> {
 
     /// Whether the peer's queue pair has a shared receive queue.
     pub fn has_srq(&self) -> bool {
-        self.param.srq() != 0
+        // SAFETY: The parameters live as long as the request.
+        unsafe { sys::cm_req_has_srq(self.param) }
     }
 
     /// How often the peer resends when we have no receive; 7 is endless.
     pub fn rnr_retry_count(&self) -> u8 {
-        // CAST: The field has 3 bits.
-        self.param.rnr_retry_count() as u8
+        // SAFETY: The parameters live as long as the request.
+        unsafe { sys::cm_req_rnr_retry_count(self.param) }
     }
 
     /// Takes the request over: from now on `handler` hears of what happens to the connection.

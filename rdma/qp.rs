@@ -42,6 +42,10 @@ use kernel::{
     pr_warn_once,
     prelude::*,
     sync::{
+        atomic::{
+            AtomicFlag,
+            Relaxed, //
+        },
         new_spinlock_irq,
         Arc,
         SpinLockIrq, //
@@ -411,6 +415,8 @@ pub struct Qp<H: Handler> {
     cqs: Option<(Cq, Cq)>,
     table: Pin<KBox<Table<H>>>,
     pd: Arc<Pd>,
+    /// Has left RESET, from where there is no way to ERROR.
+    in_use: AtomicFlag,
 }
 
 // SAFETY: The RDMA core allows its verbs from any task; `Table` is `Send`.
@@ -473,6 +479,7 @@ impl<H: Handler> Qp<H> {
             cqs: Some((send_cq, recv_cq)),
             table,
             pd: pd.clone(),
+            in_use: AtomicFlag::new(false),
         })
     }
 
@@ -520,15 +527,21 @@ impl<H: Handler> Qp<H> {
     /// The driver's, `EINVAL` for a change that the state does not allow.
     pub fn modify(&self, attr: &mut Attr) -> Result {
         // SAFETY: Valid by the type invariant.
-        to_result(unsafe { sys::ib_modify_qp(self.raw.as_ptr(), &mut attr.attr, attr.mask) })
+        to_result(unsafe { sys::ib_modify_qp(self.raw.as_ptr(), &mut attr.attr, attr.mask) })?;
+        self.in_use.store(true, Relaxed);
+        Ok(())
     }
 
-    /// Moves the queue pair to ERROR: outstanding requests are flushed.
+    /// Moves the queue pair to ERROR: outstanding requests are flushed. One in RESET, where there
+    /// are none, stays there.
     ///
     /// # Context
     ///
     /// May sleep.
     pub fn error(&self) {
+        if !self.in_use.load(Relaxed) {
+            return;
+        }
         let mut attr = Attr::to_state(QpState::Error);
         if let Err(e) = self.modify(&mut attr) {
             pr_warn!(
@@ -610,12 +623,18 @@ impl<H: Handler> Qp<H> {
         self.post_send(work, &mut wr)
     }
 
-    /// Posts the fast registration of `mr`, signaled.
+    /// Posts the fast registration of the region that `work` holds, signaled.
+    ///
+    /// `work` comes back with the completion.
     ///
     /// # Context, errors
     ///
     /// As [`Qp::post_write_imm`].
-    pub fn post_reg_mr(&self, work: H::Send, mr: &FastMr, access: Access) -> Result {
+    pub fn post_reg_mr(&self, work: H::Send, access: Access) -> Result
+    where
+        H::Send: AsRef<FastMr>,
+    {
+        let mr = work.as_ref();
         let mut wr: sys::ib_reg_wr = pin_init::zeroed();
         wr.wr.opcode = sys::ib_wr_opcode_IB_WR_REG_MR;
         wr.mr = mr.as_raw();

@@ -211,20 +211,9 @@ impl Sconn {
         Ok(sconn)
     }
 
-    /// Enters a state; says so where a person would want to know.
+    /// Enters a state, if it may follow the present one.
     fn enter(&self, next: State) -> bool {
-        let (before, entered) = {
-            let mut link = self.link.lock();
-            (link.state(), link.enter(next))
-        };
-        if entered && next == State::Error && before == State::Connected {
-            rdma::ratelimited!(
-                pr_info, "connection {}.{} is lost\n",
-                self.shared.conn_handle,
-                self.index
-            );
-        }
-        entered
+        self.link.lock().enter(next)
     }
 
     fn state(&self) -> State {
@@ -585,20 +574,40 @@ impl Sconn {
 
     /// Enters `Error`: what is outstanding is flushed, and with it every process is told.
     fn fail(&self) {
-        if self.enter(State::Error) {
-            if let Ok(qp) = self.qp() {
-                qp.error();
-            }
+        let was_connected = self.state() == State::Connected;
+        if !self.enter(State::Error) {
+            return;
+        }
+        if was_connected {
+            rdma::ratelimited!(
+                pr_info,
+                "connection {}.{} is lost\n",
+                self.shared.conn_handle,
+                self.index
+            );
+        }
+        self.flush();
+    }
+
+    /// Moves the queue pair to ERROR.
+    fn flush(&self) {
+        if let Ok(qp) = self.qp() {
+            qp.error();
         }
     }
 
-    /// The peer disconnects.
-    fn on_dreq(&self, id: &IdRef) {
+    /// The peer disconnects. Without a reason it has just come to its end.
+    fn on_dreq(&self, id: &IdRef, private: &[u8]) {
         self.count(|stats| stats.dreq_recv += 1);
         if id.send_drep().is_ok() {
             self.count(|stats| stats.drep_sent += 1);
         }
-        self.fail();
+        if Farewell::parse(private) == Farewell::NONE {
+            self.enter(State::Error);
+            self.flush();
+        } else {
+            self.fail();
+        }
     }
 
     /// Notes that the queue pair is broken, from any context.
@@ -698,7 +707,7 @@ impl cm::Handler for Sconn {
                 sconn.on_ready(id);
             }
             Event::Rej { reason, private } => sconn.on_rej(control, reason, private),
-            Event::Dreq(_) => sconn.on_dreq(id),
+            Event::Dreq(private) => sconn.on_dreq(id, private),
             Event::ReqError => {
                 sconn.count(|stats| stats.req_error += 1);
                 sconn.fail();

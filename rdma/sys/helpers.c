@@ -112,6 +112,21 @@ struct net *rust_rdma_init_net(void)
 	return &init_net;
 }
 
+bool rust_rdma_cm_req_has_srq(const struct ib_cm_req_event_param *req)
+{
+	return req->srq;
+}
+
+u8 rust_rdma_cm_req_rnr_retry_count(const struct ib_cm_req_event_param *req)
+{
+	return req->rnr_retry_count;
+}
+
+bool rust_rdma_cm_rep_has_srq(const struct ib_cm_rep_event_param *rep)
+{
+	return rep->srq;
+}
+
 void rust_rdma_mmu_interval_set_seq(struct mmu_interval_notifier *notifier,
 				    unsigned long cur_seq)
 {

@@ -43,6 +43,14 @@ size_t rust_rdma_ib_umem_num_pages(struct ib_umem *umem);
 void rust_rdma_rdma_gid2ip(struct sockaddr_in6 *out, const union ib_gid *gid);
 struct net *rust_rdma_init_net(void);
 
+/*
+ * Bit-fields.  bindgen lays a bit-field that would cross its storage unit where
+ * no C compiler does, and no size or offset shows it: so they are read here.
+ */
+bool rust_rdma_cm_req_has_srq(const struct ib_cm_req_event_param *req);
+u8 rust_rdma_cm_req_rnr_retry_count(const struct ib_cm_req_event_param *req);
+bool rust_rdma_cm_rep_has_srq(const struct ib_cm_rep_event_param *rep);
+
 /* mmu interval notifiers. */
 void rust_rdma_mmu_interval_set_seq(struct mmu_interval_notifier *notifier,
 				    unsigned long cur_seq);

@@ -9,8 +9,7 @@ use kernel::{
     prelude::*,
     sync::{
         Arc,
-        Mutex,
-        SetOnce, //
+        Mutex, //
     },
     time::Msecs, //
 };
@@ -47,26 +46,38 @@ const TIMEOUT: Msecs = 3000;
 const MIN_RNR_TIMER: u8 = 14;
 const ACK_TIMEOUT: u8 = 14;
 
-/// One registration.
+/// What waits for a registration.
 #[pin_data]
 struct Request {
-    /// Held here as long as the queue pair may use it; taken by whoever waits.
+    /// The region, once the queue pair has given it back, and how the registration has ended.
     #[pin]
-    mr: Mutex<Option<FastMr>>,
-    status: SetOnce<Status>,
+    outcome: Mutex<Option<(FastMr, Status)>>,
     #[pin]
     done: Event,
+}
+
+/// A registration under way: the region belongs to the queue pair.
+struct Posted {
+    mr: FastMr,
+    request: Arc<Request>,
+}
+
+impl AsRef<FastMr> for Posted {
+    fn as_ref(&self) -> &FastMr {
+        &self.mr
+    }
 }
 
 /// Receives completions.
 struct Completions;
 
 impl Handler for Completions {
-    type Send = Arc<Request>;
+    type Send = Posted;
     type Recv = ();
 
-    fn send_done(&self, request: Arc<Request>, wc: &Wc) {
-        request.status.populate(wc.status);
+    fn send_done(&self, posted: Posted, wc: &Wc) {
+        let Posted { mr, request } = posted;
+        *request.outcome.lock() = Some((mr, wc.status));
         request.done.happen();
     }
 
@@ -154,33 +165,29 @@ impl Loopback {
     pub(super) fn register(&self, mr: FastMr, access: Access) -> Result<Mr, Failure> {
         let request = Arc::pin_init(
             pin_init!(Request {
-                mr <- new_mutex!(Some(mr)),
-                status: SetOnce::new(),
+                outcome <- new_mutex!(None),
                 done <- Event::new(),
             }),
             GFP_KERNEL,
         )
         .map_err(Failure::Refused)?;
-        self.post(&request, access).map_err(Failure::Refused)?;
+        let posted = Posted {
+            mr,
+            request: request.clone(),
+        };
+        self.qp
+            .post_reg_mr(posted, access)
+            .map_err(Failure::Refused)?;
         if !request.done.wait_timeout(TIMEOUT) {
             pr_warn!("a fast registration was not completed in time\n");
             self.qp.error();
             return Err(Failure::Broken(ETIMEDOUT));
         }
-        match request.status.copy() {
-            Some(Status::SUCCESS) => {
-                let mr = request.mr.lock().take();
-                mr.map(FastMr::registered)
-                    .ok_or(Failure::Broken(EIO))
-            }
-            Some(Status::FLUSHED) => Err(Failure::Flushed),
+        let outcome = request.outcome.lock().take();
+        match outcome {
+            Some((mr, Status::SUCCESS)) => Ok(mr.registered()),
+            Some((_, Status::FLUSHED)) => Err(Failure::Flushed),
             _ => Err(Failure::Broken(EFAULT)),
         }
-    }
-
-    fn post(&self, request: &Arc<Request>, access: Access) -> Result {
-        let mr = request.mr.lock();
-        let mr = mr.as_ref().ok_or(EIO)?;
-        self.qp.post_reg_mr(request.clone(), mr, access)
     }
 }

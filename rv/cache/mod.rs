@@ -87,6 +87,10 @@ static_assert!(range::PAGE == PAGE_SIZE as u64);
 /// (`IBV_ACCESS_KERNEL`).
 pub(crate) const ACCESS_KERNEL: u32 = 1 << 31;
 
+/// Access flags without a meaning that the RDMA core would ignore, since they are for hints. Whoever
+/// sets one, for instance the one that says the address is a GPU's, asks for what is not there.
+const ACCESS_UNKNOWN_HINTS: u32 = 0x3fe0_0000;
+
 /// How often a registration is tried while the memory keeps changing.
 const TRIES: usize = 16;
 
@@ -186,7 +190,10 @@ impl MrCache {
     /// - else the driver's error.
     pub(crate) fn register(&self, addr: u64, len: u64, access: u32) -> Result<Registered> {
         let range = Range::rounded(addr, len).ok_or(EINVAL)?;
-        if access & ACCESS_KERNEL == 0 || self.is_too_long(&range) {
+        if access & ACCESS_KERNEL == 0 || access & ACCESS_UNKNOWN_HINTS != 0 {
+            return Err(EINVAL);
+        }
+        if self.is_too_long(&range) {
             return Err(EINVAL);
         }
         if let Some(found) = self.store.hit(&range, addr, access)? {
@@ -297,6 +304,12 @@ impl MrRef {
     /// The user address of the region's first byte.
     pub(crate) fn start(&self) -> u64 {
         self.0.range.start()
+    }
+}
+
+impl AsRef<Mr> for MrRef {
+    fn as_ref(&self) -> &Mr {
+        self.mr()
     }
 }
 
