@@ -40,11 +40,7 @@ impl Attr {
             let mut dmac = [0; 6];
             // SAFETY: The attribute is referenced, and `dmac` has room for a MAC address.
             to_result(unsafe {
-                sys::rdma_read_gid_l2_fields(
-                    gid.as_raw(),
-                    core::ptr::null_mut(),
-                    dmac.as_mut_ptr(),
-                )
+                sys::rdma_read_gid_l2_fields(gid.as_raw(), core::ptr::null_mut(), dmac.as_mut_ptr())
             })?;
             ah.type_ = sys::rdma_ah_attr_type_RDMA_AH_ATTR_TYPE_ROCE;
             // CAST: A flag of C.

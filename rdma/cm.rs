@@ -277,9 +277,7 @@ impl IdRef {
     pub fn send_dreq(&self, private: &[u8]) -> Result {
         let len = u8::try_from(private.len())?;
         // SAFETY: Valid by the type invariant; the private data is copied.
-        to_result(unsafe {
-            sys::ib_send_cm_dreq(self.raw.as_ptr(), private.as_ptr().cast(), len)
-        })
+        to_result(unsafe { sys::ib_send_cm_dreq(self.raw.as_ptr(), private.as_ptr().cast(), len) })
     }
 
     /// Sends a DREP.
@@ -300,10 +298,7 @@ impl IdRef {
     pub fn notify_established(&self) -> Result {
         // SAFETY: Valid by the type invariant.
         to_result(unsafe {
-            sys::ib_cm_notify(
-                self.raw.as_ptr(),
-                sys::ib_event_type_IB_EVENT_COMM_EST,
-            )
+            sys::ib_cm_notify(self.raw.as_ptr(), sys::ib_event_type_IB_EVENT_COMM_EST)
         })
     }
 }

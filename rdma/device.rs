@@ -126,7 +126,7 @@ impl Device {
 
     /// The number of work requests that one queue of a queue pair can hold.
     pub fn max_qp_wr(&self) -> u32 {
-        u32::try_from(self.raw().attrs.max_qp_wr).unwrap_or(0)
+        self.raw().attrs.max_qp_wr
     }
 
     /// Returns whether the device has port `port` (the first is 1).

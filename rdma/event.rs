@@ -69,10 +69,7 @@ impl Event {
     pub fn wait_timeout(&self, timeout: Msecs) -> bool {
         // SAFETY: `self.completion` was initialised by `new`.
         let left = unsafe {
-            bindings::wait_for_completion_timeout(
-                self.completion.get(),
-                msecs_to_jiffies(timeout),
-            )
+            bindings::wait_for_completion_timeout(self.completion.get(), msecs_to_jiffies(timeout))
         };
         left != 0
     }

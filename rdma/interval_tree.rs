@@ -136,7 +136,9 @@ impl<T> Tree<T> {
         // INVARIANT: The tree now owns the reference.
         // SAFETY: `owner` was won above, so the node is in no tree; the pointer is valid as long as
         // the tree owns the reference; the tree is exclusively ours.
-        unsafe { sys::interval_tree_insert(Opaque::cast_into(addr_of!((*node).raw)), self.root.get()) };
+        unsafe {
+            sys::interval_tree_insert(Opaque::cast_into(addr_of!((*node).raw)), self.root.get())
+        };
         Ok(())
     }
 
@@ -154,7 +156,9 @@ impl<T> Tree<T> {
         }
         let node = Arc::as_ptr(node);
         // SAFETY: The node is in this tree by the type invariant, which is exclusively ours.
-        unsafe { sys::interval_tree_remove(Opaque::cast_into(addr_of!((*node).raw)), self.root.get()) };
+        unsafe {
+            sys::interval_tree_remove(Opaque::cast_into(addr_of!((*node).raw)), self.root.get())
+        };
         // SAFETY: As above: the tree's reference keeps the node.
         let owner = unsafe { &(*node).owner };
         // INVARIANT: Unlinked above.

@@ -62,7 +62,10 @@ impl Drop for Pd {
         // SAFETY: Ours by the type invariant; whatever was made in it held a reference and is gone.
         let ret = unsafe { sys::ib_dealloc_pd(self.raw.as_ptr()) };
         if ret != 0 {
-            pr_warn!("rdma: a protection domain could not be freed: error {}\n", ret);
+            pr_warn!(
+                "rdma: a protection domain could not be freed: error {}\n",
+                ret
+            );
         }
     }
 }

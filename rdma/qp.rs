@@ -34,7 +34,6 @@ use core::{
     }, //
 };
 use kernel::{
-
     error::{
         from_err_ptr,
         to_result, //
@@ -322,13 +321,13 @@ impl<H: Handler> Table<H> {
         let Ok(slot) = self.take_slot(Work::Recv(work)) else {
             return;
         };
-        let mut wr = recv_wr(slot);
+        let wr = recv_wr(slot);
         let ret = {
             let state = self.state.lock();
             match state.qp {
                 // SAFETY: The queue pair is only destroyed after `state.qp` was cleared under the
                 // lock that is held here. Posting does not sleep (core_locking.rst).
-                Some(qp) => unsafe { sys::ib_post_recv(qp.as_ptr(), &mut wr) },
+                Some(qp) => unsafe { sys::ib_post_recv(qp.as_ptr(), &wr) },
                 None => -1,
             }
         };
@@ -663,9 +662,9 @@ impl<H: Handler> Qp<H> {
     /// As [`Qp::post_write_imm`].
     pub fn post_recv(&self, work: H::Recv) -> Result {
         let slot = self.table.take_slot(Work::Recv(work))?;
-        let mut wr = recv_wr(slot);
+        let wr = recv_wr(slot);
         // SAFETY: Valid by the type invariant; the driver has copied the request when this returns.
-        let ret = to_result(unsafe { sys::ib_post_recv(self.raw.as_ptr(), &mut wr) });
+        let ret = to_result(unsafe { sys::ib_post_recv(self.raw.as_ptr(), &wr) });
         self.posted(slot, ret)
     }
 

@@ -74,9 +74,11 @@ impl Wc {
             status: Status(wc.status),
             opcode,
             byte_len: wc.byte_len,
-            // SAFETY: `IB_WC_WITH_IMM` says which member of the union is set; both are plain
-            // 32-bit numbers.
-            imm: with_imm.then(|| u32::from_be(unsafe { wc.ex.imm_data })),
+            imm: with_imm.then(|| {
+                // SAFETY: `IB_WC_WITH_IMM` says which member of the union is set; both are plain
+                // 32-bit numbers.
+                u32::from_be(unsafe { wc.ex.imm_data })
+            }),
             vendor_err: wc.vendor_err,
         }
     }

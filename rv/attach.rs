@@ -351,7 +351,9 @@ impl Attachment {
             iova,
             lkey,
             rkey,
-        } = self.cache.register(params.addr, params.length, params.access)?;
+        } = self
+            .cache
+            .register(params.addr, params.length, params.access)?;
         Ok(abi::rv_mem_params_out {
             mr_handle: handle,
             iova,
@@ -361,7 +363,11 @@ impl Attachment {
     }
 
     /// Gives back what a caller could not be told of.
-    pub(crate) fn undo_reg_mem(&self, params: &abi::rv_mem_params_in, out: &abi::rv_mem_params_out) {
+    pub(crate) fn undo_reg_mem(
+        &self,
+        params: &abi::rv_mem_params_in,
+        out: &abi::rv_mem_params_out,
+    ) {
         let _ = self
             .cache
             .deregister(out.mr_handle, params.addr, params.length, params.access);
@@ -401,7 +407,13 @@ impl Attachment {
         }
         let conn = job.conn(
             &key,
-            |conn| if conn.is_as(&address) { Ok(()) } else { Err(EEXIST) },
+            |conn| {
+                if conn.is_as(&address) {
+                    Ok(())
+                } else {
+                    Err(EEXIST)
+                }
+            },
             || Conn::new(job, &address, role),
         )?;
         let conn_handle = conn.handle();
@@ -471,7 +483,7 @@ impl Attachment {
             return Err(EINVAL);
         }
         let conn = self.conn(params.handle)?;
-        let outcome = if conn.address().agrees_with(&path) {
+        let outcome = if conn.address().fits(&path) {
             conn.connect(&path)
         } else {
             Err(EINVAL)

@@ -89,20 +89,22 @@ impl Address {
         }
     }
 
-    /// The part that is the same for all who connect to the node.
-    fn details(&self) -> (u16, u8, u8, u8, Option<(u8, u32, u8)>) {
-        let global = (self.traffic_class, self.flow_label, self.hop_limit);
-        (
-            self.dlid,
-            self.src_path_bits,
-            self.sl,
-            self.static_rate,
-            self.is_global.then_some(global),
-        )
+    /// Returns whether a second user names the node in the same way as the first.
+    fn agrees(&self, other: &Self) -> bool {
+        let global = |address: &Self| {
+            address.is_global.then_some((
+                address.traffic_class,
+                address.flow_label,
+                address.hop_limit,
+            ))
+        };
+        (self.dlid, self.src_path_bits, self.sl, self.static_rate)
+            == (other.dlid, other.src_path_bits, other.sl, other.static_rate)
+            && global(self) == global(other)
     }
 
     /// Returns whether a path of CONN_CONNECT leads to this address.
-    pub(crate) fn agrees_with(&self, path: &Record) -> bool {
+    pub(crate) fn fits(&self, path: &Record) -> bool {
         u32::from(self.dlid) == path.dlid
             && self.sl == path.sl
             && self.static_rate == path.rate
@@ -169,7 +171,9 @@ impl Conn {
         };
         for index in 0..job.params().num_conn {
             let sconn = Sconn::new(&conn.shared, index).map_err(|_| ENOMEM)?;
-            conn.sconns.push_within_capacity(sconn).map_err(|_| ENOMEM)?;
+            conn.sconns
+                .push_within_capacity(sconn)
+                .map_err(|_| ENOMEM)?;
         }
         Ok(Arc::new(conn, GFP_KERNEL)?)
     }
@@ -188,7 +192,7 @@ impl Conn {
 
     /// Returns whether a second user asks for the connection in the way the first did.
     pub(crate) fn is_as(&self, address: &Address) -> bool {
-        self.shared.address.details() == address.details()
+        self.shared.address.agrees(address)
     }
 
     /// Returns whether some part of the connection is in error for good.

@@ -281,40 +281,40 @@ impl MiscDevice for File {
         )
     }
 
-    fn release(file: Arc<Self>, _file: &fs::File) {
-        file.detach();
+    fn release(this: Arc<Self>, _file: &fs::File) {
+        this.detach();
     }
 
-    fn mmap(file: ArcBorrow<'_, Self>, _file: &fs::File, vma: &VmaNew) -> Result {
-        let ring = file.state.lock().ring.clone().ok_or(EINVAL)?;
+    fn mmap(this: ArcBorrow<'_, Self>, _file: &fs::File, vma: &VmaNew) -> Result {
+        let ring = this.state.lock().ring.clone().ok_or(EINVAL)?;
         ring.map(vma)
     }
 
-    fn ioctl(file: ArcBorrow<'_, Self>, _file: &fs::File, cmd: u32, arg: usize) -> Result<isize> {
+    fn ioctl(this: ArcBorrow<'_, Self>, _file: &fs::File, cmd: u32, arg: usize) -> Result<isize> {
         let arg = UserPtr::from_addr(arg);
         match cmd {
-            abi::RV_CMD_CAPABILITY => file.capability(arg),
-            abi::RV_CMD_QUERY_R2 => file.query(arg),
-            abi::RV_CMD_ATTACH => file.attach(arg, || abi::read(arg)),
-            abi::RV_CMD_ATTACH_R5 => {
-                file.attach(arg, || Ok(abi::read::<abi::rv_attach_params_in_r5>(arg)?.into()))
-            }
-            abi::RV_CMD_REG_MEM => file.reg_mem(arg, abi::read(arg)?),
+            abi::RV_CMD_CAPABILITY => this.capability(arg),
+            abi::RV_CMD_QUERY_R2 => this.query(arg),
+            abi::RV_CMD_ATTACH => this.attach(arg, || abi::read(arg)),
+            abi::RV_CMD_ATTACH_R5 => this.attach(arg, || {
+                Ok(abi::read::<abi::rv_attach_params_in_r5>(arg)?.into())
+            }),
+            abi::RV_CMD_REG_MEM => this.reg_mem(arg, abi::read(arg)?),
             abi::RV_CMD_REG_MEM_R4 => {
-                file.reg_mem(arg, abi::read::<abi::rv_mem_params_in_r4>(arg)?.into())
+                this.reg_mem(arg, abi::read::<abi::rv_mem_params_in_r4>(arg)?.into())
             }
             abi::RV_CMD_REG_MEM_R1 => {
-                file.reg_mem(arg, abi::read::<abi::rv_mem_params_in_r1>(arg)?.into())
+                this.reg_mem(arg, abi::read::<abi::rv_mem_params_in_r1>(arg)?.into())
             }
-            abi::RV_CMD_DEREG_MEM => file.take(arg, Attachment::dereg_mem),
-            abi::RV_CMD_GET_CACHE_STATS => file.get_cache_stats(arg),
-            abi::RV_CMD_CONN_CREATE => file.conn_create(arg),
-            abi::RV_CMD_CONN_CONNECT => file.take(arg, Attachment::conn_connect),
-            abi::RV_CMD_CONN_CONNECTED => file.conn_connected(arg),
-            abi::RV_CMD_POST_RDMA_WR_IMMED => file.post(arg),
-            abi::RV_CMD_CONN_GET_STATS => file.exchange(arg, Attachment::conn_stats),
-            abi::RV_CMD_GET_EVENT_STATS => file.get_event_stats(arg),
-            abi::RV_CMD_CONN_GET_CONN_COUNT => file.exchange(arg, Attachment::conn_count),
+            abi::RV_CMD_DEREG_MEM => this.take(arg, Attachment::dereg_mem),
+            abi::RV_CMD_GET_CACHE_STATS => this.get_cache_stats(arg),
+            abi::RV_CMD_CONN_CREATE => this.conn_create(arg),
+            abi::RV_CMD_CONN_CONNECT => this.take(arg, Attachment::conn_connect),
+            abi::RV_CMD_CONN_CONNECTED => this.conn_connected(arg),
+            abi::RV_CMD_POST_RDMA_WR_IMMED => this.post(arg),
+            abi::RV_CMD_CONN_GET_STATS => this.exchange(arg, Attachment::conn_stats),
+            abi::RV_CMD_GET_EVENT_STATS => this.get_event_stats(arg),
+            abi::RV_CMD_CONN_GET_CONN_COUNT => this.exchange(arg, Attachment::conn_count),
             // Not ENOTTY: clients find out by EINVAL what a module does not have.
             _ => Err(EINVAL),
         }
@@ -324,7 +324,7 @@ impl MiscDevice for File {
     /// wrongly.
     #[cfg(CONFIG_COMPAT)]
     fn compat_ioctl(
-        _device: ArcBorrow<'_, Self>,
+        _this: ArcBorrow<'_, Self>,
         _file: &fs::File,
         _cmd: u32,
         _arg: usize,

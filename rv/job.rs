@@ -251,7 +251,9 @@ impl Job {
         conns.reserve(1, GFP_KERNEL)?;
         let conn = make()?;
         conn.add_user();
-        conns.push_within_capacity(conn.clone()).map_err(|_| ENOMEM)?;
+        conns
+            .push_within_capacity(conn.clone())
+            .map_err(|_| ENOMEM)?;
         Ok(conn)
     }
 

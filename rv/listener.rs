@@ -74,7 +74,10 @@ impl Listening {
                 jobs: 1,
                 listener: cm::Listener::new(device.rdma(), service_id, acceptor)?,
             };
-            services.0.push_within_capacity(service).map_err(|_| ENOMEM)?;
+            services
+                .0
+                .push_within_capacity(service)
+                .map_err(|_| ENOMEM)?;
         }
         Ok(Self {
             device: device.clone(),

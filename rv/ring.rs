@@ -156,7 +156,10 @@ impl Ring {
             let _ = self.memory.store_u64(OVERFLOW, producer.overflows);
             return;
         }
-        if self.write(producer.tail, next, &event.to_abi(conn_handle)).is_ok() {
+        if self
+            .write(producer.tail, next, &event.to_abi(conn_handle))
+            .is_ok()
+        {
             producer.tail = next;
             producer.count(event);
         }

@@ -332,7 +332,8 @@ impl Sconn {
         self.count(|stats| stats.resolve_fail += 1);
         if control.resolve_retries == 0 {
             rdma::ratelimited!(
-                pr_info, "connection {}.{}: the peer's address cannot be resolved: {:?}\n",
+                pr_info,
+                "connection {}.{}: the peer's address cannot be resolved: {:?}\n",
                 self.shared.conn_handle,
                 self.index,
                 e
@@ -348,10 +349,8 @@ impl Sconn {
     fn pause(self: &Arc<Self>) {
         if self.enter(State::Delay) {
             let queue = self.shared.job.device().workqueue().queue();
-            let _ = queue.enqueue_delayed::<_, { work::RETRY }>(
-                self.clone(),
-                msecs_to_jiffies(RETRY_DELAY),
-            );
+            let _ = queue
+                .enqueue_delayed::<_, { work::RETRY }>(self.clone(), msecs_to_jiffies(RETRY_DELAY));
         }
     }
 
@@ -445,7 +444,8 @@ impl Sconn {
             self.pause();
         } else {
             rdma::ratelimited!(
-                pr_info, "connection {}.{} was refused: code {}, reason {}\n",
+                pr_info,
+                "connection {}.{} was refused: code {}, reason {}\n",
                 self.shared.conn_handle,
                 self.index,
                 reason,

@@ -128,7 +128,9 @@ impl Entry {
     pub(super) fn registered(&self, addr: u64) -> Option<Registered> {
         self.mr().map(|mr| Registered {
             handle: self.handle,
-            iova: self.iova.wrapping_add(addr.wrapping_sub(self.range.start())),
+            iova: self
+                .iova
+                .wrapping_add(addr.wrapping_sub(self.range.start())),
             lkey: mr.lkey(),
             rkey: mr.rkey(),
         })

@@ -241,7 +241,8 @@ impl Pipe {
     fn on_bad(&self, wc: &Wc, what: &str) {
         if wc.status != Status::FLUSHED {
             rdma::ratelimited!(
-                pr_warn, "connection {}.{}: a {} has ended with status {}\n",
+                pr_warn,
+                "connection {}.{}: a {} has ended with status {}\n",
                 self.sconn.shared.conn_handle,
                 self.sconn.index,
                 what,

@@ -75,7 +75,8 @@ impl Link {
         let mut stats = self.stats;
         stats.index = index;
         if self.state == State::Connected {
-            stats.connected_time += u64::try_from(self.since.elapsed().as_micros_ceil()).unwrap_or(0);
+            stats.connected_time +=
+                u64::try_from(self.since.elapsed().as_micros_ceil()).unwrap_or(0);
         }
         stats
     }
