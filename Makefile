@@ -38,7 +38,7 @@ modules: ## same; KDIR=DIR builds on this host against the kernel tree DIR
 modules_rustdoc:
 	@tools/check/probe '$(KDIR)'
 	@mkdir -p '$(MODULES)'
-	$(KBUILD) rustdoc
+	$(KBUILD) RUSTDOC_CRATES=1 modules
 endif
 
 ## Install (as root, or into DESTDIR)

@@ -2,7 +2,7 @@
 
 //! The user-space ABI, bound from `include/uapi/rdma/rv_user_ioctls.h`.
 //!
-//! [`read`] and [`write`] are the only ways data cross the border. All structures have explicit
+//! [`read()`] and [`write()`] are the only ways data cross the border. All structures have explicit
 //! padding, so whatever is written is initialised.
 
 use crate::cache;

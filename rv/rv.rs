@@ -8,7 +8,7 @@
 //!
 //! One transfer, from end to end:
 //!
-//! 1. Both processes open the device and ATTACH ([`file`], [`attach`]): they become members of a
+//! 1. Both processes open the device and ATTACH ([`mod@file`], [`attach`]): they become members of a
 //!    job on a port ([`job`]), get an index, an MR cache ([`cache`]) and a ring ([`ring`]).
 //! 2. CONN_CREATE and CONN_CONNECT on both sides ([`conn`]): the node with the lower GID listens
 //!    ([`listener`]), the other sends a REQ for each of the queue pairs ([`sconn`]; what is said is in
