@@ -28,10 +28,7 @@ use crate::{
 };
 use core::{
     cell::UnsafeCell,
-    ptr::{
-        addr_of_mut,
-        NonNull, //
-    }, //
+    ptr::NonNull, //
 };
 use kernel::{
     error::{
@@ -224,7 +221,7 @@ impl<H: Handler> Table<H> {
             };
             free.push_within_capacity(index).map_err(|_| ENOMEM)?;
         }
-        let table = KBox::pin_init(
+        let mut table = KBox::pin_init(
             pin_init!(Self {
                 handler,
                 slots,
@@ -240,9 +237,9 @@ impl<H: Handler> Table<H> {
             GFP_KERNEL,
         )?;
         let this: *const Self = &*table;
-        // SAFETY: The table is not shared yet, and only its slots are written, in place.
-        let slots = unsafe { &mut *addr_of_mut!((*this.cast_mut()).slots) };
-        for slot in slots.iter_mut() {
+        // SAFETY: Nothing is moved out of the table.
+        let slots = unsafe { &mut table.as_mut().get_unchecked_mut().slots };
+        for slot in slots {
             slot.table = this;
         }
         Ok(table)

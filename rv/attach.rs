@@ -38,8 +38,7 @@ use crate::{
     stats::Aggregate,
     wire::{
         JobKey,
-        Role,
-        DEFAULT_SERVICE_ID, //
+        Role, //
     }, //
 };
 use kernel::{
@@ -175,7 +174,10 @@ impl Request {
                 num_conn: or_default(input.num_conn, default_num_conn()),
                 index_bits: input.index_bits,
                 loc_gid: Gid(input.loc_gid),
-                service_id: or_default(input.service_id, default_service_id()),
+                service_id: or_default(
+                    input.service_id,
+                    *module_parameters::service_id.value_ref(),
+                ),
                 q_depth,
                 reconnect_timeout: input.reconnect_timeout,
                 hb_interval: input.hb_interval,
@@ -210,13 +212,6 @@ fn default_num_conn() -> u8 {
     let num_conn = *module_parameters::num_conn.value_ref();
     // CAST: Between 1 and 16.
     num_conn.clamp(1, abi::RV_MAX_NUM_CONN) as u8
-}
-
-fn default_service_id() -> u64 {
-    or_default(
-        *module_parameters::service_id.value_ref(),
-        DEFAULT_SERVICE_ID,
-    )
 }
 
 /// The connections of a file by their handles: handle 1 is the first entry.

@@ -13,9 +13,6 @@ const VERSION: u32 = 2;
 /// The longest job key.
 pub(crate) const JOB_KEY_LEN: usize = 16;
 
-/// The service that is used when the application names none.
-pub(crate) const DEFAULT_SERVICE_ID: u64 = 0x1000_1255_0000_0001;
-
 /// Why a node refuses a REQ or a REP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]

@@ -87,8 +87,8 @@ static_assert!(range::PAGE == PAGE_SIZE as u64);
 /// (`IBV_ACCESS_KERNEL`).
 pub(crate) const ACCESS_KERNEL: u32 = 1 << 31;
 
-/// Access flags without a meaning that the RDMA core would ignore, since they are for hints. Whoever
-/// sets one, for instance the one that says the address is a GPU's, asks for what is not there.
+/// Access flags that the RDMA core would ignore, since they are set aside for hints. Whoever sets
+/// one, for instance the one that says the address is a GPU's, asks for what is not there.
 const ACCESS_UNKNOWN_HINTS: u32 = 0x3fe0_0000;
 
 /// How often a registration is tried while the memory keeps changing.

@@ -25,7 +25,8 @@ impl Range {
         start.checked_add(len).map(|_| Self { start, len })
     }
 
-    /// The pages in which the `len` bytes at `start` lie. `None` if they go beyond the last address.
+    /// The pages in which the `len` bytes at `start` lie. `None` if those go beyond the last
+    /// address.
     ///
     /// No bytes at the start of a page lie in no page; no bytes inside a page lie in that page.
     pub(crate) fn rounded(start: u64, len: u64) -> Option<Self> {
@@ -54,7 +55,7 @@ impl Range {
 
     /// The last address, which must exist: for the empty range it is the first.
     pub(crate) fn last(&self) -> u64 {
-        self.end().wrapping_sub(1).max(self.start)
+        self.start.wrapping_add(self.len.saturating_sub(1))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -85,6 +86,10 @@ pub(crate) fn device_address(handle: u64, start: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn range(start: u64, len: u64) -> Range {
+        Range { start, len }
+    }
 
     fn rounded(start: u64, len: u64) -> Option<(u64, u64)> {
         Range::rounded(start, len).map(|range| (range.start(), range.len()))
@@ -124,34 +129,39 @@ mod tests {
     fn a_rounded_range_covers_what_was_rounded() {
         for start in (0x0ff0..0x2010).step_by(7) {
             for len in (0..0x3000).step_by(13) {
-                let range = Range::rounded(start, len).unwrap();
-                assert!(range.covers(&Range::new(start, len).unwrap()));
-                assert_eq!(range.start() % PAGE, 0);
-                assert_eq!(range.len() % PAGE, 0);
-                assert!(range.len() < len + 2 * PAGE);
+                let pages = Range::rounded(start, len);
+                assert!(pages.is_some_and(|pages| pages.covers(&range(start, len))
+                    && pages.start() % PAGE == 0
+                    && pages.len() == pages.pages() * PAGE
+                    && pages.len() < len + 2 * PAGE));
             }
         }
     }
 
     #[test]
     fn covering_includes_both_ends() {
-        let range = Range::new(10, 10).unwrap();
-        let covers = |start, len| range.covers(&Range::new(start, len).unwrap());
+        let covers = |start, len| range(10, 10).covers(&range(start, len));
         assert!(covers(10, 10));
         assert!(covers(15, 5));
         assert!(covers(20, 0));
         assert!(!covers(9, 2));
         assert!(!covers(15, 6));
         assert!(!covers(21, 0));
+    }
+
+    #[test]
+    fn a_range_ends_at_the_last_address_at_most() {
+        assert_eq!(Range::new(u64::MAX, 0), Some(range(u64::MAX, 0)));
         assert_eq!(Range::new(u64::MAX, 1), None);
+        assert_eq!(Range::new(1, u64::MAX), None);
     }
 
     #[test]
     fn last_is_the_last_byte() {
-        assert_eq!(Range::new(10, 10).unwrap().last(), 19);
-        assert_eq!(Range::new(10, 1).unwrap().last(), 10);
-        assert_eq!(Range::new(10, 0).unwrap().last(), 10);
-        assert_eq!(Range::new(0, 0).unwrap().last(), 0);
+        assert_eq!(range(10, 10).last(), 19);
+        assert_eq!(range(10, 1).last(), 10);
+        assert_eq!(range(10, 0).last(), 10);
+        assert_eq!(range(0, 0).last(), 0);
     }
 
     #[test]

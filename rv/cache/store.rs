@@ -269,8 +269,8 @@ impl Store {
         }
     }
 
-    /// Removes all entries, and lets no new ones in. Those that RDMA WRITEs still hold go with their
-    /// last reference.
+    /// Removes all entries, and lets no new ones in. Those that RDMA WRITEs still hold go with
+    /// their last reference.
     ///
     /// # Context
     ///
