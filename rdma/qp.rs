@@ -155,8 +155,8 @@ struct Slot<H: Handler> {
 struct State {
     /// The queue pair, while it may be posted to.
     qp: Option<NonNull<sys::ib_qp>>,
-    free_send: KVec<usize>,
-    free_recv: KVec<usize>,
+    free_send: KVVec<usize>,
+    free_recv: KVVec<usize>,
     /// No posts any more; `Table::idle` is due when all slots are free.
     closed: bool,
 }
@@ -171,7 +171,7 @@ struct State {
 #[pin_data]
 struct Table<H: Handler> {
     handler: Arc<H>,
-    slots: KVec<Slot<H>>,
+    slots: KVVec<Slot<H>>,
     max_send: usize,
     #[pin]
     state: SpinLockIrq<State>,
@@ -187,7 +187,7 @@ unsafe impl<H: Handler> Send for Table<H> {}
 unsafe impl<H: Handler> Sync for Table<H> {}
 
 impl State {
-    fn free(&mut self, of_send: bool) -> &mut KVec<usize> {
+    fn free(&mut self, of_send: bool) -> &mut KVVec<usize> {
         if of_send {
             &mut self.free_send
         } else {
@@ -201,9 +201,9 @@ impl<H: Handler> Table<H> {
         let max_send = usize::try_from(init.max_send_wr)?;
         let max_recv = usize::try_from(init.max_recv_wr)?;
         let total = max_send.checked_add(max_recv).ok_or(EINVAL)?;
-        let mut slots = KVec::with_capacity(total, GFP_KERNEL)?;
-        let mut free_send = KVec::with_capacity(max_send, GFP_KERNEL)?;
-        let mut free_recv = KVec::with_capacity(max_recv, GFP_KERNEL)?;
+        let mut slots = KVVec::with_capacity(total, GFP_KERNEL)?;
+        let mut free_send = KVVec::with_capacity(max_send, GFP_KERNEL)?;
+        let mut free_recv = KVVec::with_capacity(max_recv, GFP_KERNEL)?;
         for index in 0..total {
             let slot = Slot {
                 cqe: Opaque::new(sys::ib_cqe {

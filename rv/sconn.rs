@@ -434,8 +434,8 @@ impl Sconn {
             return;
         }
         // The peer's application may not have created the connection yet, or nobody there listens
-        // at all so far.
-        let not_yet = reason == reject::INVALID_SERVICE_ID
+        // at all so far; or the peer still remembers an old connection of this queue pair's number.
+        let not_yet = matches!(reason, reject::INVALID_SERVICE_ID | reject::STALE_CONN)
             || (reason == reject::CONSUMER_DEFINED
                 // CAST: The enum is a `u32`.
                 && Farewell::parse(private).reason == Refusal::NotFound as u32);
