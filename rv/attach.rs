@@ -547,6 +547,10 @@ impl Attachment {
             params.loc_mr_access,
         )?;
         let offset = params.loc_addr.checked_sub(mr.start()).ok_or(EINVAL)?;
+        let end = offset.checked_add(u64::from(len)).ok_or(EINVAL)?;
+        if end > mr.mr().length() {
+            return Err(EINVAL);
+        }
         let write = Write {
             mr,
             ring: self.ring.clone(),
