@@ -93,6 +93,13 @@ SUITES = (
         after=("modules",),
     ),
     Suite(
+        name="modules-rustdoc",
+        what="rustdoc of the modules' crates, warnings as errors",
+        planned=40,
+        command=("make", "--no-print-directory", "modules_rustdoc", *STRICT),
+        after=("modules",),
+    ),
+    Suite(
         name="rustdoc",
         what="cargo doc of the tools workspace, warnings as errors",
         planned=30,

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +16,8 @@ START = time.monotonic()
 
 # A pipe gets a sign of life this often; a terminal gets one every second.
 PIPE_INTERVAL = 15.0
+# How long a command may take to end when it is asked to.
+END_SECONDS = 10.0
 
 
 class Failure(Exception):
@@ -90,6 +94,16 @@ def last_line(log: Path) -> str:
     return ""
 
 
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process and its group: SIGTERM first, SIGKILL for what does not listen."""
+    os.killpg(process.pid, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=END_SECONDS)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
 def run_logged(
     argv: list[str],
     log: Path,
@@ -97,13 +111,18 @@ def run_logged(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> int:
-    """Run a command with its output in `log`, ticking; return its exit code."""
+    """Run a command with its output in `log`, ticking; return its exit code.
+
+    It is the head of a process group of its own, which is ended with us:
+    politely, so that it can end what it has started elsewhere.
+    """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as out:
         out.write(f"$ {' '.join(argv)}\n".encode())
         out.flush()
         process = subprocess.Popen(
-            argv,
+            ["setpriv", "--pdeathsig", "SIGTERM", *argv],
+            start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
@@ -119,5 +138,4 @@ def run_logged(
         finally:
             ticker.clear()
             if process.poll() is None:
-                process.kill()
-                process.wait()
+                end_group(process)

@@ -98,6 +98,8 @@ def find(kind: str) -> Root | None:
 
 def ensure(kind: str) -> Root:
     """The root of this kind, made now if it is not there."""
+    if not enter.is_root():
+        enter.check_user_namespaces()
     root = find(kind)
     if root:
         return root
@@ -228,8 +230,6 @@ def check_host(kind: str) -> None:
             raise Failure(f"{tool} is missing; run tools/setup")
     if not mirrors.KEYRING.exists():
         raise Failure(f"{mirrors.KEYRING} is missing; run tools/setup")
-    if not enter.is_root():
-        enter.check_user_namespaces()
     cache = config.cache_dir()
     cache.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(cache).free

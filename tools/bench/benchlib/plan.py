@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is measured, in which order, and by which command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+
+# Writes under way for each queue pair.
+DEPTH = 16
+QUEUE_PAIRS = (1, 4)
+SIZES = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 2 * MIB)
+# About so many bytes for each measurement: some seconds on an emulated machine.
+VOLUME = 48 * MIB
+# Small writes are slow; more than this many take too long.
+MOST_WRITES = 3072
+LEAST_WRITES = 32
+
+# How rv registers memory, see /sys/kernel/debug/rv/registration.
+REGISTRATION = ("auto", "user", "fast")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One measurement. `vm1` and `vm2` are the command lines of the two VMs."""
+
+    key: str
+    kind: str
+    vm1: str
+    vm2: str
+    setting: str = "-"
+
+    def line(self) -> str:
+        """The step as the script in the VMs reads it: fields with tabs between them."""
+        return "\t".join((self.key, self.kind, self.setting, self.vm1, self.vm2))
+
+
+def writes(size: int) -> int:
+    """How many writes of a size make a measurement."""
+    return max(LEAST_WRITES, min(MOST_WRITES, VOLUME // size))
+
+
+def ours(size: int, pairs: int, key: str) -> Step:
+    """rv-perf, set to do what ib_write_bw does: one block of memory, no look at the data."""
+    client = (
+        f"rv-perf client $VM_PEER_IP --size {size} --iters {writes(size)} --block-size {size} "
+        f"--window {DEPTH * pairs} --num-conn {pairs} --buffers {pairs} --quiet --json"
+    )
+    return Step(key, "perf", "rv-perf server --once --quiet", client)
+
+
+def reference(size: int, pairs: int, key: str) -> Step:
+    """ib_write_bw; its depth is for each queue pair, and so is its number of writes."""
+    count = max(LEAST_WRITES, writes(size) // pairs)
+    command = f"ib_write_bw -d rxe0 -x $GID -s {size} -n {count} -t {DEPTH} -q {pairs} -F"
+    return Step(key, "ib", command, f"{command} $VM_PEER_IP")
+
+
+def bandwidth(rounds: int, sizes: Sequence[int]) -> Iterator[Step]:
+    """Ours and the reference in turns; who is first changes from round to round."""
+    for number in range(rounds):
+        for size in sizes:
+            for pairs in QUEUE_PAIRS:
+                end = f"{size}.{pairs}.{number}"
+                both = [ours(size, pairs, f"rv.{end}"), reference(size, pairs, f"ib.{end}")]
+                yield from both if number % 2 == 0 else reversed(both)
+
+
+def registration(rounds: int) -> Iterator[Step]:
+    """The costs of registering memory, in every way that rv has; each run has rounds inside."""
+    for mode in REGISTRATION:
+        command = f"rv-bench --device rxe0 --rounds {max(51, 10 * rounds)} --json"
+        yield Step(f"reg.{mode}", "reg", "true", command, setting=mode)
