@@ -2,6 +2,8 @@
 
 //! The private data of CM messages, roles, and indices: `rv/wire.rs`.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by it, as it should")]
+
 #[path = "../../../../rv/wire.rs"]
 mod wire;
 
