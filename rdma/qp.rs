@@ -10,14 +10,18 @@
 //!
 //! The life of a request: [`Qp::post_write_imm`] (or another post) takes a free slot, puts the
 //! value in it and posts a work request that points to the slot. The completion queue's polling
-//! context calls [`done`], which takes the value out, frees the slot and hands both to the
-//! [`Handler`].
-//!
-//! Locks: `Table::state` (interrupts off) protects the slots' bookkeeping and is held for a post
-//! that comes from a completion; it nests inside every lock of a user and has none inside.
+//! context comes back through the slot, takes the value out, frees the slot and hands both to the
+//! [`Handler`]. Slots are in `slots.rs`, attributes in `attr.rs`.
+
+mod attr;
+mod slots;
+
+pub use attr::{
+    Attr,
+    QpState, //
+};
 
 use crate::{
-    event::Event,
     mr::{
         Access,
         FastMr,
@@ -26,30 +30,29 @@ use crate::{
     pd::Pd,
     wc::Wc, //
 };
-use core::{
-    cell::UnsafeCell,
-    ptr::NonNull, //
-};
+use core::ptr::NonNull;
 use kernel::{
     error::{
         from_err_ptr,
         to_result, //
     },
-    pr_warn_once,
     prelude::*,
     sync::{
         atomic::{
             AtomicFlag,
             Relaxed, //
         },
-        new_spinlock_irq,
-        Arc,
-        SpinLockIrq, //
+        Arc, //
     },
-    time::Msecs,
-    types::Opaque, //
+    time::Msecs, //
 };
 use rdma_sys as sys;
+use slots::{
+    recv_wr,
+    Slot,
+    Table,
+    Work, //
+};
 
 /// Where the completions of a queue pair are handled (`enum ib_poll_context`).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,241 +135,6 @@ pub struct Init {
     pub max_recv_wr: u32,
     /// Where completions are handled.
     pub poll: PollContext,
-}
-
-/// Which of the two queues a slot belongs to, with the value of the request.
-enum Work<H: Handler> {
-    Send(H::Send),
-    Recv(H::Recv),
-}
-
-/// The bookkeeping of one outstanding request.
-#[repr(C)]
-struct Slot<H: Handler> {
-    /// What the work request points to.
-    cqe: Opaque<sys::ib_cqe>,
-    table: *const Table<H>,
-    index: usize,
-    /// Belongs to whoever holds the slot: the poster until the post, then the completion.
-    work: UnsafeCell<Option<Work<H>>>,
-}
-
-/// Bookkeeping of the slots.
-struct State {
-    /// The queue pair, while it may be posted to.
-    qp: Option<NonNull<sys::ib_qp>>,
-    free_send: KVVec<usize>,
-    free_recv: KVVec<usize>,
-    /// No posts any more; `Table::idle` is due when all slots are free.
-    closed: bool,
-}
-
-/// What completions and posts share.
-///
-/// # Invariants
-///
-/// - `slots` holds `max_send` slots of the send queue, then those of the receive queue; it never
-///   moves or changes its length.
-/// - A slot's index is in `State::free_*` exactly while nobody holds the slot.
-#[pin_data]
-struct Table<H: Handler> {
-    handler: Arc<H>,
-    slots: KVVec<Slot<H>>,
-    max_send: usize,
-    #[pin]
-    state: SpinLockIrq<State>,
-    /// Happens once the table is closed and all slots are free.
-    #[pin]
-    idle: Event,
-}
-
-// SAFETY: A slot's value is only touched by its holder, which is one task or context at a time;
-// values and handler are `Send` (and the handler `Sync`).
-unsafe impl<H: Handler> Send for Table<H> {}
-// SAFETY: As above; the bookkeeping is behind a lock.
-unsafe impl<H: Handler> Sync for Table<H> {}
-
-impl State {
-    fn free(&mut self, of_send: bool) -> &mut KVVec<usize> {
-        if of_send {
-            &mut self.free_send
-        } else {
-            &mut self.free_recv
-        }
-    }
-}
-
-impl<H: Handler> Table<H> {
-    fn new(init: &Init, handler: Arc<H>) -> Result<Pin<KBox<Self>>> {
-        let max_send = usize::try_from(init.max_send_wr)?;
-        let max_recv = usize::try_from(init.max_recv_wr)?;
-        let total = max_send.checked_add(max_recv).ok_or(EINVAL)?;
-        let mut slots = KVVec::with_capacity(total, GFP_KERNEL)?;
-        let mut free_send = KVVec::with_capacity(max_send, GFP_KERNEL)?;
-        let mut free_recv = KVVec::with_capacity(max_recv, GFP_KERNEL)?;
-        for index in 0..total {
-            let slot = Slot {
-                cqe: Opaque::new(sys::ib_cqe {
-                    done: Some(done::<H>),
-                }),
-                table: core::ptr::null(),
-                index,
-                work: UnsafeCell::new(None),
-            };
-            slots.push_within_capacity(slot).map_err(|_| ENOMEM)?;
-            let free = if index < max_send {
-                &mut free_send
-            } else {
-                &mut free_recv
-            };
-            free.push_within_capacity(index).map_err(|_| ENOMEM)?;
-        }
-        let mut table = KBox::pin_init(
-            pin_init!(Self {
-                handler,
-                slots,
-                max_send,
-                state <- new_spinlock_irq!(State {
-                    qp: None,
-                    free_send,
-                    free_recv,
-                    closed: false,
-                }),
-                idle <- Event::new(),
-            }),
-            GFP_KERNEL,
-        )?;
-        let this: *const Self = &*table;
-        // SAFETY: Nothing is moved out of the table.
-        let slots = unsafe { &mut table.as_mut().get_unchecked_mut().slots };
-        for slot in slots {
-            slot.table = this;
-        }
-        Ok(table)
-    }
-
-    /// Takes a free slot and puts `work` in it.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM` if the queue is full, `ESHUTDOWN` if it is closed.
-    fn take_slot(&self, work: Work<H>) -> Result<&Slot<H>> {
-        let index = {
-            let mut state = self.state.lock();
-            if state.closed {
-                return Err(ESHUTDOWN);
-            }
-            state
-                .free(matches!(work, Work::Send(_)))
-                .pop()
-                .ok_or(ENOMEM)?
-        };
-        let slot = self.slots.get(index).ok_or(EINVAL)?;
-        // SAFETY: The slot's index was taken from the free list, so this task holds the slot.
-        unsafe { *slot.work.get() = Some(work) };
-        Ok(slot)
-    }
-
-    /// Takes the value out of a slot and frees the slot.
-    ///
-    /// Returns the value and whether the table has become idle by this.
-    ///
-    /// # Safety
-    ///
-    /// The caller holds the slot.
-    unsafe fn release(&self, slot: &Slot<H>) -> Option<(Work<H>, bool)> {
-        let mut state = self.state.lock();
-        // SAFETY: The caller holds the slot.
-        let work = unsafe { (*slot.work.get()).take() }?;
-        let free = state.free(matches!(work, Work::Send(_)));
-        // The list has room for every slot of its queue, see `new`.
-        let _ = free.push_within_capacity(slot.index);
-        let idle = state.closed && self.all_free(&state);
-        Some((work, idle))
-    }
-
-    fn all_free(&self, state: &State) -> bool {
-        state.free_send.len() + state.free_recv.len() == self.slots.len()
-    }
-
-    /// Forbids posts and lets `idle` happen as soon as no request is outstanding.
-    fn close(&self) {
-        let idle = {
-            let mut state = self.state.lock();
-            state.closed = true;
-            self.all_free(&state)
-        };
-        if idle {
-            self.idle.happen();
-        }
-    }
-
-    /// Hands a completed request to the handler.
-    fn complete(&self, work: Work<H>, wc: &Wc) {
-        match work {
-            Work::Send(work) => self.handler.send_done(work, wc),
-            Work::Recv(work) => {
-                if let Repost::Again(work) = self.handler.recv_done(work, wc) {
-                    self.repost(work);
-                }
-            }
-        }
-    }
-
-    /// Posts a receive from a completion. Does nothing once the table is closed.
-    fn repost(&self, work: H::Recv) {
-        let Ok(slot) = self.take_slot(Work::Recv(work)) else {
-            return;
-        };
-        let wr = recv_wr(slot);
-        let ret = {
-            let state = self.state.lock();
-            match state.qp {
-                // SAFETY: The queue pair is only destroyed after `state.qp` was cleared under the
-                // lock that is held here. Posting does not sleep (core_locking.rst).
-                Some(qp) => unsafe { sys::ib_post_recv(qp.as_ptr(), &wr) },
-                None => -1,
-            }
-        };
-        if ret != 0 {
-            // SAFETY: The post failed, so the slot is still held here.
-            let released = unsafe { self.release(slot) };
-            if matches!(released, Some((_, true))) {
-                self.idle.happen();
-            }
-        }
-    }
-}
-
-/// A work request on the receive queue, for data that needs no buffer.
-fn recv_wr<H: Handler>(slot: &Slot<H>) -> sys::ib_recv_wr {
-    let mut wr: sys::ib_recv_wr = pin_init::zeroed();
-    wr.__bindgen_anon_1.wr_cqe = slot.cqe.get();
-    wr
-}
-
-/// The completion of every request: called by the RDMA core through the slot's `ib_cqe`.
-///
-/// # Safety
-///
-/// `wc` must be a completion of a request that was posted with a slot of a `Table<H>`.
-unsafe extern "C" fn done<H: Handler>(_cq: *mut sys::ib_cq, wc: *mut sys::ib_wc) {
-    // SAFETY: The core passes a valid completion.
-    let wc = unsafe { &*wc };
-    // SAFETY: `ib_cqe` is the first field of the slot whose request has ended. The table outlives
-    // its completion queues.
-    let slot = unsafe { &*wc.__bindgen_anon_1.wr_cqe.cast::<Slot<H>>() };
-    // SAFETY: Set by `Table::new`, and the table outlives its completion queues.
-    let table = unsafe { &*slot.table };
-    // SAFETY: The completion of a request holds its slot.
-    let Some((work, idle)) = (unsafe { table.release(slot) }) else {
-        pr_warn_once!("rdma: a driver completed the same work request twice\n");
-        return;
-    };
-    table.complete(work, &Wc::from_c(wc));
-    if idle {
-        table.idle.happen();
-    }
 }
 
 /// A completion queue of one queue pair.
@@ -704,124 +472,5 @@ impl<H: Handler> Drop for Qp<H> {
                 self.table.complete(work, &Wc::FLUSHED);
             }
         }
-    }
-}
-
-/// States of a queue pair (IBTA 10.3.1).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum QpState {
-    /// Initialised.
-    Init,
-    /// Ready to receive.
-    Rtr,
-    /// Ready to send.
-    Rts,
-    /// In error.
-    Error,
-}
-
-impl QpState {
-    pub(crate) fn to_c(self) -> sys::ib_qp_state {
-        match self {
-            Self::Init => sys::ib_qp_state_IB_QPS_INIT,
-            Self::Rtr => sys::ib_qp_state_IB_QPS_RTR,
-            Self::Rts => sys::ib_qp_state_IB_QPS_RTS,
-            Self::Error => sys::ib_qp_state_IB_QPS_ERR,
-        }
-    }
-}
-
-/// Attributes for [`Qp::modify`], with the mask of those that are set.
-pub struct Attr {
-    pub(crate) attr: sys::ib_qp_attr,
-    pub(crate) mask: c_int,
-}
-
-impl Attr {
-    /// Attributes that ask for a state.
-    pub fn to_state(state: QpState) -> Self {
-        let mut attr = Self {
-            attr: pin_init::zeroed(),
-            mask: 0,
-        };
-        attr.attr.qp_state = state.to_c();
-        attr.set(sys::ib_qp_attr_mask_IB_QP_STATE);
-        attr
-    }
-
-    fn set(&mut self, bit: sys::ib_qp_attr_mask) -> &mut Self {
-        // CAST: The mask is an `int` in C.
-        self.mask |= bit as c_int;
-        self
-    }
-
-    /// Sets the first PSN expected (24 bits).
-    pub fn rq_psn(&mut self, psn: u32) -> &mut Self {
-        self.attr.rq_psn = psn & 0xff_ffff;
-        self.set(sys::ib_qp_attr_mask_IB_QP_RQ_PSN)
-    }
-
-    /// Sets the first PSN sent (24 bits).
-    pub fn sq_psn(&mut self, psn: u32) -> &mut Self {
-        self.attr.sq_psn = psn & 0xff_ffff;
-        self.set(sys::ib_qp_attr_mask_IB_QP_SQ_PSN)
-    }
-
-    /// Sets what the peer and local requests may do.
-    pub fn access(&mut self, access: Access) -> &mut Self {
-        self.attr.qp_access_flags = access.to_c();
-        self.set(sys::ib_qp_attr_mask_IB_QP_ACCESS_FLAGS)
-    }
-
-    /// Sets the delay that a missing receive asks of the peer (IBTA table 45; 1 is 0.01 ms).
-    pub fn min_rnr_timer(&mut self, timer: u8) -> &mut Self {
-        self.attr.min_rnr_timer = timer;
-        self.set(sys::ib_qp_attr_mask_IB_QP_MIN_RNR_TIMER)
-    }
-
-    /// Sets the index of the P_Key.
-    pub fn pkey_index(&mut self, index: u16) -> &mut Self {
-        self.attr.pkey_index = index;
-        self.set(sys::ib_qp_attr_mask_IB_QP_PKEY_INDEX)
-    }
-
-    /// Sets the port.
-    pub fn port(&mut self, port: u32) -> &mut Self {
-        self.attr.port_num = port;
-        self.set(sys::ib_qp_attr_mask_IB_QP_PORT)
-    }
-
-    /// Sets the number of the peer's queue pair.
-    pub fn dest_qp(&mut self, number: u32) -> &mut Self {
-        self.attr.dest_qp_num = number;
-        self.set(sys::ib_qp_attr_mask_IB_QP_DEST_QPN)
-    }
-
-    /// Sets the path MTU, in the encoding of IBTA.
-    pub fn path_mtu(&mut self, mtu: u32) -> &mut Self {
-        self.attr.path_mtu = mtu;
-        self.set(sys::ib_qp_attr_mask_IB_QP_PATH_MTU)
-    }
-
-    /// Sets how many RDMA READs and atomics the peer may have outstanding (for RTR).
-    pub fn responder_resources(&mut self, count: u8) -> &mut Self {
-        self.attr.max_dest_rd_atomic = count;
-        self.set(sys::ib_qp_attr_mask_IB_QP_MAX_DEST_RD_ATOMIC)
-    }
-
-    /// Sets how many RDMA READs and atomics may be outstanding to the peer (for RTS).
-    pub fn initiator_depth(&mut self, count: u8) -> &mut Self {
-        self.attr.max_rd_atomic = count;
-        self.set(sys::ib_qp_attr_mask_IB_QP_MAX_QP_RD_ATOMIC)
-    }
-
-    /// Sets timeout (4.096 µs · 2^`timeout`, 0 is endless) and retries.
-    pub fn retry(&mut self, timeout: u8, retries: u8, rnr_retries: u8) -> &mut Self {
-        self.attr.timeout = timeout;
-        self.attr.retry_cnt = retries;
-        self.attr.rnr_retry = rnr_retries;
-        self.set(sys::ib_qp_attr_mask_IB_QP_TIMEOUT)
-            .set(sys::ib_qp_attr_mask_IB_QP_RETRY_CNT)
-            .set(sys::ib_qp_attr_mask_IB_QP_RNR_RETRY)
     }
 }

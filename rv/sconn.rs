@@ -3,7 +3,8 @@
 //! Single connections: one queue pair to another node, from the first REQ to its end.
 //!
 //! A single connection is one of the `num_conn` that make up a [`Conn`](crate::conn::Conn). Its
-//! states are in [`state`], the data path in [`data`]; this file brings it up and takes it down.
+//! states are in [`state`], the ways up in [`client`] and [`server`], the data path in [`data`]; this
+//! file has what they share, and takes it down.
 //!
 //! What happens comes from four sides, each in process context: the CONNECT ioctl, address
 //! resolution, the connection manager, and work items (for what is noticed where one must not
@@ -17,8 +18,10 @@
 //! the queue pair is drained for a bounded time and destroyed, which hands what is left in it back
 //! as flushed.
 
+mod client;
 pub(crate) mod data;
 mod link;
+mod server;
 pub(crate) mod state;
 
 pub(crate) use data::Outstanding;
@@ -27,7 +30,6 @@ use crate::{
     conn::Shared,
     stats::Stats,
     wire::{
-        self,
         Disconnect,
         Farewell,
         Refusal,
@@ -54,10 +56,7 @@ use kernel::{
         Mutex,
         SpinLock, //
     },
-    time::{
-        msecs_to_jiffies,
-        Msecs, //
-    },
+    time::Msecs,
     workqueue::{
         DelayedWork,
         Work,
@@ -72,13 +71,9 @@ use rdma::{
     },
     cm::{
         self,
-        reject,
         Event,
         Id,
-        IdRef,
-        RepParam,
-        ReqParam,
-        Request, //
+        IdRef, //
     },
     path::{
         Record,
@@ -87,21 +82,11 @@ use rdma::{
     qp::{
         Init,
         PollContext,
-        Qp,
-        QpState, //
-    },
-    user::random, //
+        Qp, //
+    }, //
 };
 use state::State;
 
-/// How long one attempt of address resolution may take.
-const RESOLVE_TIMEOUT: Msecs = 10_000;
-/// The pause before another attempt.
-const RETRY_DELAY: Msecs = 100;
-/// How often address resolution is tried again.
-const RESOLVE_RETRIES: u32 = 5;
-/// How often a REQ is sent again to a peer that does not know of the connection yet.
-const REQ_RETRIES: u32 = 50;
 /// How long teardown waits for outstanding writes to be flushed.
 const DRAIN_TIMEOUT: Msecs = 2_000;
 
@@ -187,8 +172,8 @@ impl Sconn {
                     id: None,
                     resolution: None,
                     path: None,
-                    resolve_retries: RESOLVE_RETRIES,
-                    req_retries: REQ_RETRIES,
+                    resolve_retries: client::RESOLVE_RETRIES,
+                    req_retries: client::REQ_RETRIES,
                     closed: false,
                 }),
                 link <- new_spinlock!(Link::new(shared.role, depth)),
@@ -294,268 +279,6 @@ impl Sconn {
 
     pub(crate) fn stats(&self) -> Stats {
         self.link.lock().snapshot(self.index)
-    }
-
-    // --- Coming up, client ---------------------------------------------------------------------
-
-    fn new_id(self: &Arc<Self>) -> Result<Id<Self>> {
-        Id::new(self.shared.job.device().rdma(), self.clone())
-    }
-
-    /// Begins an attempt: finds the way to the peer, then sends a REQ.
-    fn begin(self: &Arc<Self>, control: &mut Control) {
-        if !self.enter(State::Resolving) {
-            return;
-        }
-        self.count(|stats| stats.resolve += 1);
-        if !self.shared.job.is_roce() {
-            self.send_req(control, None);
-            return;
-        }
-        let started = self.resolve(control);
-        match started {
-            Ok(resolution) => control.resolution = Some(resolution),
-            Err(e) => self.on_unresolved(control, e),
-        }
-    }
-
-    fn resolve(self: &Arc<Self>, control: &Control) -> Result<Resolution<Self>> {
-        let path = control.path.as_ref().ok_or(EINVAL)?;
-        let identity = self.shared.job.identity();
-        let device = self.shared.job.device().rdma();
-        let sgid = device.gid(identity.port, identity.gid_index)?;
-        Resolution::start(sgid, path.dgid, RESOLVE_TIMEOUT, self.clone())
-    }
-
-    /// The way to the peer was not found.
-    fn on_unresolved(self: &Arc<Self>, control: &mut Control, e: Error) {
-        self.count(|stats| stats.resolve_fail += 1);
-        if control.resolve_retries == 0 {
-            rdma::ratelimited!(
-                pr_info,
-                "connection {}.{}: the peer's address cannot be resolved: {:?}\n",
-                self.shared.conn_handle,
-                self.index,
-                e
-            );
-            self.fail();
-            return;
-        }
-        control.resolve_retries -= 1;
-        self.pause();
-    }
-
-    /// Makes a pause, after which [`Sconn::begin`] is called again.
-    fn pause(self: &Arc<Self>) {
-        if self.enter(State::Delay) {
-            let queue = self.shared.job.device().workqueue().queue();
-            let _ = queue
-                .enqueue_delayed::<_, { work::RETRY }>(self.clone(), msecs_to_jiffies(RETRY_DELAY));
-        }
-    }
-
-    fn send_req(self: &Arc<Self>, control: &mut Control, route: Option<Route>) {
-        let sent = self.try_send_req(control, route);
-        match sent {
-            Ok(()) => {
-                self.count(|stats| stats.req_sent += 1);
-                self.enter(State::Connecting);
-            }
-            Err(e) => {
-                rdma::ratelimited!(pr_warn, "a REQ could not be sent: {:?}\n", e);
-                self.fail();
-            }
-        }
-    }
-
-    fn try_send_req(&self, control: &Control, route: Option<Route>) -> Result {
-        let id = control.id.as_ref().ok_or(EINVAL)?;
-        let job = &self.shared.job;
-        let private = wire::Req {
-            index: self.index,
-            job_key: job.identity().key,
-            uid: job.identity().uid,
-        };
-        id.send_req(&ReqParam {
-            path: control.path.as_ref().ok_or(EINVAL)?,
-            route,
-            sgid: &self.shared.sgid,
-            service_id: job.params().service_id,
-            qp_num: self.qp()?.number(),
-            starting_psn: random(),
-            private: &private.emit(),
-            retry_count: cm_param::RETRY_COUNT,
-            rnr_retry_count: cm_param::RNR_RETRY_COUNT,
-            max_cm_retries: cm_param::MAX_CM_RETRIES,
-            local_cm_response_timeout: cm_param::RESPONSE_TIMEOUT,
-            remote_cm_response_timeout: cm_param::RESPONSE_TIMEOUT,
-        })
-    }
-
-    /// The peer has accepted.
-    fn on_rep(&self, id: &IdRef, rep: &cm::Rep<'_>) {
-        self.count(|stats| stats.rep_recv += 1);
-        if self.state() != State::Connecting {
-            self.refuse(id, reject::CONSUMER_DEFINED, Refusal::InError);
-            self.fail();
-            return;
-        }
-        if rep.srq || wire::parse_rep(rep.private).is_err() {
-            self.refuse(id, reject::CONSUMER_DEFINED, Refusal::InvalidRep);
-            self.fail();
-            return;
-        }
-        match self.establish(id) {
-            Ok(()) => {
-                self.count(|stats| stats.rtu_sent += 1);
-                self.enter(State::Connected);
-            }
-            Err(e) => {
-                rdma::ratelimited!(pr_warn, "a connection could not be established: {:?}\n", e);
-                self.refuse(id, reject::NO_RESOURCES, Refusal::LocalError);
-                self.fail();
-            }
-        }
-    }
-
-    /// Brings the queue pair up and says so to the peer.
-    fn establish(&self, id: &IdRef) -> Result {
-        let qp = self.qp()?;
-        self.make_ready_to_receive(&qp, id, None)?;
-        qp.modify(&mut id.qp_attr(QpState::Rts)?)?;
-        id.send_rtu()
-    }
-
-    /// The peer has refused, or somebody for it.
-    fn on_rej(self: &Arc<Self>, control: &mut Control, reason: u32, private: &[u8]) {
-        self.count(|stats| stats.rej_recv += 1);
-        if self.state() != State::Connecting {
-            self.fail();
-            return;
-        }
-        // The peer's application may not have created the connection yet, or nobody there listens
-        // at all so far; or the peer still remembers an old connection of this queue pair's number.
-        let not_yet = matches!(reason, reject::INVALID_SERVICE_ID | reject::STALE_CONN)
-            || (reason == reject::CONSUMER_DEFINED
-                // CAST: The enum is a `u32`.
-                && Farewell::parse(private).reason == Refusal::NotFound as u32);
-        if not_yet && self.shared.role == Role::Client && control.req_retries > 0 {
-            control.req_retries -= 1;
-            self.pause();
-        } else {
-            rdma::ratelimited!(
-                pr_info,
-                "connection {}.{} was refused: code {}, reason {}\n",
-                self.shared.conn_handle,
-                self.index,
-                reason,
-                Farewell::parse(private).reason
-            );
-            self.fail();
-        }
-    }
-
-    // --- Coming up, server ---------------------------------------------------------------------
-
-    /// A REQ for this connection has come and has passed all tests but that of the state.
-    ///
-    /// # Errors
-    ///
-    /// Why the peer is refused.
-    pub(crate) fn on_req(self: &Arc<Self>, request: &mut Request<'_>) -> Result<(), Refusal> {
-        let mut control = self.control.lock();
-        self.count(|stats| stats.req_recv += 1);
-        self.check_req(&control, request)
-            .inspect_err(|_| self.count(|stats| stats.rej_sent += 1))?;
-        let id = request
-            .accept(self.clone())
-            .map_err(|_| Refusal::LocalError)?;
-        if let Err(e) = self.answer(request, &id) {
-            rdma::ratelimited!(pr_warn, "a REQ could not be answered: {:?}\n", e);
-            self.refuse(&id, reject::NO_RESOURCES, Refusal::LocalError);
-            self.fail();
-        }
-        control.id = Some(id);
-        Ok(())
-    }
-
-    fn check_req(&self, control: &Control, request: &Request<'_>) -> Result<(), Refusal> {
-        if let Some(known) = &control.path {
-            let path = request.path();
-            let roce = self.shared.job.is_roce();
-            let same = (known.pkey, known.mtu, known.sl, known.traffic_class)
-                == (path.pkey, path.mtu, path.sl, path.traffic_class)
-                && (known.flow_label, known.rate) == (path.flow_label, path.rate)
-                && (roce || known.hop_limit == path.hop_limit)
-                && path.packet_life_time >= known.packet_life_time;
-            // On RoCE a record without a LID says nothing.
-            if known.dlid != 0 && !same {
-                return Err(Refusal::Mismatch);
-            }
-        }
-        match self.state() {
-            State::Waiting if !control.closed => Ok(()),
-            State::Waiting | State::Error => Err(Refusal::InError),
-            State::Connecting | State::Connected if self.shared.role == Role::Server => {
-                Err(Refusal::LocalError)
-            }
-            _ => Err(Refusal::NotListener),
-        }
-    }
-
-    /// Brings the queue pair up to receive, and accepts.
-    fn answer(&self, request: &Request<'_>, id: &IdRef) -> Result {
-        let qp = self.qp()?;
-        let psn = random() & 0xff_ffff;
-        self.make_ready_to_receive(&qp, id, Some(psn))?;
-        id.send_rep(&RepParam {
-            qp_num: qp.number(),
-            starting_psn: psn,
-            private: &wire::emit_rep(),
-            rnr_retry_count: request.rnr_retry_count().min(cm_param::RNR_RETRY_COUNT),
-        })?;
-        self.count(|stats| stats.rep_sent += 1);
-        self.enter(State::Connecting);
-        Ok(())
-    }
-
-    /// Moves the queue pair through INIT to RTR and fills its receive queue.
-    ///
-    /// `rq_psn` is the first PSN expected, if the connection manager cannot know it yet.
-    fn make_ready_to_receive(&self, qp: &Qp<Pipe>, id: &IdRef, rq_psn: Option<u32>) -> Result {
-        qp.modify(&mut id.qp_attr(QpState::Init)?)?;
-        let mut attr = id.qp_attr(QpState::Rtr)?;
-        attr.min_rnr_timer(cm_param::MIN_RNR_TIMER);
-        if let Some(psn) = rq_psn {
-            attr.rq_psn(psn);
-        }
-        qp.modify(&mut attr)?;
-        for _ in 0..self.shared.job.params().qp_depth() {
-            qp.post_recv(())?;
-        }
-        Ok(())
-    }
-
-    /// The peer is ready, by its word or by its first data.
-    fn on_ready(&self, id: &IdRef) {
-        if self.state() != State::Connecting || self.shared.role == Role::Client {
-            self.disconnect(id, Disconnect::UnexpectedRtu);
-            self.fail();
-            return;
-        }
-        let ready = self
-            .qp()
-            .and_then(|qp| qp.modify(&mut id.qp_attr(QpState::Rts)?));
-        match ready {
-            Ok(()) => {
-                self.enter(State::Connected);
-            }
-            Err(e) => {
-                rdma::ratelimited!(pr_warn, "a connection could not be established: {:?}\n", e);
-                self.disconnect(id, Disconnect::UnexpectedRtu);
-                self.fail();
-            }
-        }
     }
 
     // --- Going down ------------------------------------------------------------------------------

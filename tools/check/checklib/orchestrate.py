@@ -7,12 +7,12 @@ import shutil
 import subprocess
 import time
 from collections.abc import Sequence
-from pathlib import Path
+
+from vmlib.report import Ticker, run_logged, say
 
 from checklib import results
 from checklib.results import Counts
 from checklib.suites import REPO, Suite
-from vmlib.report import Ticker, run_logged, say
 
 LOGS = REPO / "build/check"
 # A closing list of failures longer than this helps nobody.

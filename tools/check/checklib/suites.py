@@ -61,7 +61,7 @@ SUITES = (
         name="modules",
         what="all modules, C and Rust warnings as errors",
         planned=60,
-        command=("make", "--no-print-directory", "modules", *STRICT),
+        command=("make", "--no-print-directory", "modules", "W=1", *STRICT),
     ),
     Suite(
         name="host-tests",
@@ -126,7 +126,7 @@ SUITES = (
     Suite(
         name="load",
         what="modules in a VM: load, use count, unload, reload, modprobe, udev",
-        planned=20,
+        planned=30,
         command=("tools/check/vm-tests", "--name", "load", "tools/check/vm/load.sh"),
         parser="tap",
         group="vm",

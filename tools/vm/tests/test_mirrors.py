@@ -48,7 +48,10 @@ class ParseTest(unittest.TestCase):
         self.assertEqual(found[0].components, ("main", "contrib"))
 
     def test_deb822_with_embedded_key(self):
-        text = "Types: deb\nURIs: http://m.example/debian\nSuites: trixie\nSigned-By:\n -----BEGIN: x\n .\n abc\n"
+        text = (
+            "Types: deb\nURIs: http://m.example/debian\nSuites: trixie\n"
+            "Signed-By:\n -----BEGIN: x\n .\n abc\n"
+        )
         self.assertEqual([s.suite for s in mirrors.parse_deb822(text)], ["trixie"])
 
     def test_one_line_with_options_and_comments(self):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -71,10 +72,9 @@ def is_root() -> bool:
 def has_sub_ids(table: str, user: str, uid: int) -> bool:
     """Whether /etc/sub[ug]id text gives the user a range of 65536 ids or more."""
     for line in table.splitlines():
-        fields = line.split(":")
-        if len(fields) == 3 and fields[0] in (user, str(uid)) and fields[2].strip().isdigit():
-            if int(fields[2]) >= 65536:
-                return True
+        match = re.fullmatch(r"([^:]+):\d+:(\d+)", line.strip())
+        if match and match[1] in (user, str(uid)) and int(match[2]) >= 65536:
+            return True
     return False
 
 
