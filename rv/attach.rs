@@ -151,7 +151,7 @@ impl Request {
             return Err(EINVAL);
         }
         let key = JobKey::new(input.job_key, input.job_key_len).ok_or(EINVAL)?;
-        let q_depth = or_default(input.q_depth, *module_parameters::q_depth.value_ref());
+        let q_depth = or_default(input.q_depth, default_q_depth());
         let cache_mib = or_default(input.mr_cache_size, default_cache_mib(input.rdma_mode));
         if q_depth > limit::Q_DEPTH || cache_mib > limit::CACHE_MIB {
             return Err(EINVAL);
@@ -201,11 +201,16 @@ fn name(chars: &[c_char; 64]) -> Result<[u8; 64]> {
 }
 
 fn default_cache_mib(mode: u8) -> u32 {
-    if u32::from(mode) & abi::RV_RDMA_MODE_UPSIZE_CPU != 0 {
+    let mib = if u32::from(mode) & abi::RV_RDMA_MODE_UPSIZE_CPU != 0 {
         *module_parameters::mr_cache_size_gpu.value_ref()
     } else {
         *module_parameters::mr_cache_size.value_ref()
-    }
+    };
+    mib.clamp(1, limit::CACHE_MIB)
+}
+
+fn default_q_depth() -> u32 {
+    (*module_parameters::q_depth.value_ref()).clamp(1, limit::Q_DEPTH)
 }
 
 fn default_num_conn() -> u8 {
@@ -215,7 +220,11 @@ fn default_num_conn() -> u8 {
 }
 
 /// The connections of a file by their handles: handle 1 is the first entry.
-struct Handles(KVec<Option<Arc<Conn>>>);
+struct Handles {
+    conns: KVec<Option<Arc<Conn>>>,
+    /// The attachment has ended.
+    closed: bool,
+}
 
 impl Handles {
     fn index(handle: u64) -> Result<usize> {
@@ -224,7 +233,7 @@ impl Handles {
     }
 
     fn get(&self, handle: u64) -> Result<&Arc<Conn>> {
-        self.0
+        self.conns
             .get(Self::index(handle)?)
             .and_then(Option::as_ref)
             .ok_or(EINVAL)
@@ -232,21 +241,21 @@ impl Handles {
 
     /// Enters a connection under the lowest free handle.
     fn insert(&mut self, conn: Arc<Conn>) -> Result<u64> {
-        let at = match self.0.iter().position(Option::is_none) {
+        let at = match self.conns.iter().position(Option::is_none) {
             Some(at) => at,
             None => {
-                self.0.push(None, GFP_KERNEL)?;
-                self.0.len() - 1
+                self.conns.push(None, GFP_KERNEL)?;
+                self.conns.len() - 1
             }
         };
-        if let Some(entry) = self.0.get_mut(at) {
+        if let Some(entry) = self.conns.get_mut(at) {
             *entry = Some(conn);
         }
         Ok(u64::try_from(at)? + 1)
     }
 
     fn remove(&mut self, handle: u64) -> Option<Arc<Conn>> {
-        self.0.get_mut(Self::index(handle).ok()?)?.take()
+        self.conns.get_mut(Self::index(handle).ok()?)?.take()
     }
 }
 
@@ -287,7 +296,10 @@ impl Attachment {
                 cache,
                 cache_mib: request.cache_mib,
                 ring,
-                handles <- new_mutex!(Handles(KVec::new())),
+                handles <- new_mutex!(Handles {
+                    conns: KVec::new(),
+                    closed: false,
+                }),
             }),
             GFP_KERNEL,
         )
@@ -330,7 +342,11 @@ impl Attachment {
     ///
     /// Sleeps.
     pub(crate) fn close(&self) {
-        let conns = core::mem::replace(&mut self.handles.lock().0, KVec::new());
+        let conns = {
+            let mut handles = self.handles.lock();
+            handles.closed = true;
+            core::mem::replace(&mut handles.conns, KVec::new())
+        };
         for conn in conns.into_iter().flatten() {
             self.job().put_conn(&conn);
         }
@@ -396,8 +412,12 @@ impl Attachment {
         let job = self.job();
         let key = address.key();
         let mut handles = self.handles.lock();
+        if handles.closed {
+            // The device went while this came.
+            return Err(ENXIO);
+        }
         let known = |conn: &Arc<Conn>| conn.has_key(&key) && !conn.is_dead();
-        if handles.0.iter().flatten().any(known) {
+        if handles.conns.iter().flatten().any(known) {
             return Err(EBUSY);
         }
         let conn = job.conn(
@@ -508,7 +528,7 @@ impl Attachment {
         let mut sum = Aggregate::new();
         let index = match (params.handle, params.index) {
             (0, _) => {
-                for conn in self.handles.lock().0.iter().flatten() {
+                for conn in self.handles.lock().conns.iter().flatten() {
                     conn.add_stats(&mut sum);
                 }
                 ALL

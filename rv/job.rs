@@ -219,12 +219,16 @@ impl Job {
     }
 
     /// Finds the connection to the node at the end of `path` which has queue pair `index`.
+    ///
+    /// A dead one, which somebody still holds, is only found if there is no other.
     pub(crate) fn find_conn(&self, path: &Record, index: u8) -> Option<Arc<Conn>> {
         if index >= self.params.num_conn {
             return None;
         }
         let conns = self.conns.lock();
-        conns.iter().find(|conn| conn.leads_along(path)).cloned()
+        let leading = || conns.iter().filter(|conn| conn.leads_along(path));
+        let alive = leading().find(|conn| !conn.is_dead());
+        alive.or_else(|| leading().next()).cloned()
     }
 
     /// Finds the connection of this key that is usable, or makes one and listens for it. Counts a

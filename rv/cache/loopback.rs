@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A queue pair connected to itself, on which fast registrations are posted (spec 4.6).
+//! A queue pair connected to itself, on which fast registrations are posted.
 //!
 //! No packet ever leaves it: registering a region is work for the queue, not for the wire.
 

@@ -39,6 +39,8 @@ use crate::interrupt::Interrupt;
 use crate::message::Message;
 use crate::wait::Deadline;
 
+/// How long the last words of a peer may take.
+const MOMENT: Duration = Duration::from_secs(2);
 /// How long a wait lasts before it looks at the clock again.
 const TURN: Duration = Duration::from_millis(500);
 
@@ -167,9 +169,7 @@ impl Control {
     fn read(&mut self) -> Result<Option<Message>> {
         loop {
             match self.decoder.next()? {
-                Some(Message::Error(text)) => {
-                    return Err(Failure::Peer(format!("the peer gave up: {text}")))
-                }
+                Some(Message::Error(text)) => return Err(Failure::GaveUp(text)),
                 Some(message) => return Ok(Some(message)),
                 None => {}
             }
@@ -190,14 +190,33 @@ impl Control {
         }
     }
 
-    /// Tells the peer that and why this side ends early, if it does and the peer may be there.
+    /// Ends a transfer that failed on one side on the other as well, for the same reason.
+    ///
+    /// A peer that fails also breaks the RDMA connection, which may be noticed first: then what it
+    /// has to say is the better reason.
     pub(crate) fn say_goodbye<T>(&mut self, result: Result<T>) -> Result<T> {
-        if let Err(failure) = &result {
-            // Whatever becomes of it, the first failure is the one to report.
-            let _ = encode(&Message::Error(failure.to_string()))
-                .map(|bytes| self.stream.write_all(&bytes));
+        let failure = match result {
+            Err(Failure::Peer(text)) => self.last_words().unwrap_or(Failure::Peer(text)),
+            Err(failure) => failure,
+            Ok(value) => return Ok(value),
+        };
+        // Whatever becomes of it, the failure above is the one to report.
+        let _ =
+            encode(&Message::Error(failure.to_string())).map(|bytes| self.stream.write_all(&bytes));
+        Err(failure)
+    }
+
+    /// Waits a moment for the reason why the peer gave up.
+    fn last_words(&mut self) -> Option<Failure> {
+        let deadline = Deadline::new(MOMENT);
+        loop {
+            match self.read() {
+                Err(failure @ Failure::GaveUp(_)) => return Some(failure),
+                Err(_) => return None,
+                Ok(Some(_)) => {}
+                Ok(None) => self.wait(PollFlags::IN, &deadline).ok()?,
+            }
         }
-        result
     }
 
     /// Waits until the socket is ready for something.
@@ -292,6 +311,22 @@ mod tests {
         let failure = server.receive().unwrap_err();
         assert_eq!(failure.to_string(), "the peer gave up: out of luck");
         assert_eq!(failure.code(), 4);
+    }
+
+    #[test]
+    fn the_reason_of_the_peer_is_the_better_one() {
+        let (mut client, mut server) = pair(LONG);
+        let full = Failure::Local("no space".into());
+        assert!(server.say_goodbye::<()>(Err(full)).is_err());
+        let lost = Failure::Peer("write 9 failed".into());
+        let failure = client.say_goodbye::<()>(Err(lost)).unwrap_err();
+        assert_eq!(failure.to_string(), "the peer gave up: no space");
+
+        let (mut client, server) = pair(LONG);
+        drop(server);
+        let lost = Failure::Peer("write 9 failed".into());
+        let failure = client.say_goodbye::<()>(Err(lost)).unwrap_err();
+        assert_eq!(failure.to_string(), "write 9 failed");
     }
 
     #[test]

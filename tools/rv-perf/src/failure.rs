@@ -20,9 +20,12 @@ pub(crate) enum Failure {
     /// rv or the RDMA device cannot be used on this host.
     #[error("{0}")]
     Setup(String),
-    /// The peer refused, failed or went away.
+    /// The connection to the peer cannot be made, failed or ended.
     #[error("{0}")]
     Peer(String),
+    /// The peer said that and why it gives up.
+    #[error("the peer gave up: {0}")]
+    GaveUp(String),
     /// Nothing happened for too long.
     #[error("{0}")]
     Timeout(String),
@@ -41,7 +44,7 @@ impl Failure {
             Failure::Local(_) => 1,
             Failure::Usage(_) => 2,
             Failure::Setup(_) => 3,
-            Failure::Peer(_) => 4,
+            Failure::Peer(_) | Failure::GaveUp(_) => 4,
             Failure::Timeout(_) => 5,
             Failure::Mismatch(_) => 6,
             Failure::Interrupted => 130,

@@ -92,7 +92,10 @@ pub(crate) struct Sender<'a> {
 
 impl Sender<'_> {
     /// Sends everything, with at most `window` writes under way, until all completions are there.
-    pub(crate) fn run(self, window: u32, progress: &mut Progress) -> Result<()> {
+    ///
+    /// Tells whether the receiver has already said that everything arrived, which it may notice
+    /// before we see the last completion.
+    pub(crate) fn run(self, window: u32, progress: &mut Progress) -> Result<bool> {
         Flights::new(self, window).run(progress)
     }
 }
@@ -111,6 +114,8 @@ struct Flights<'a> {
     completed: u64,
     /// The receiver lends memory for all writes below this number.
     lent: u64,
+    /// The receiver has everything.
+    arrived: bool,
 }
 
 impl<'a> Flights<'a> {
@@ -125,11 +130,12 @@ impl<'a> Flights<'a> {
             stalled: None,
             next: 0,
             completed: 0,
+            arrived: false,
         }
     }
 
     /// Keeps the window full until all is done.
-    fn run(mut self, progress: &mut Progress) -> Result<()> {
+    fn run(mut self, progress: &mut Progress) -> Result<bool> {
         let mut backoff = Backoff::default();
         let mut deadline = Deadline::new(self.sender.control.timeout());
         while self.completed < self.sender.plan.writes() {
@@ -144,7 +150,7 @@ impl<'a> Flights<'a> {
             deadline.check("no write was completed")?;
             backoff.wait();
         }
-        Ok(())
+        Ok(self.arrived)
     }
 
     /// Takes all completions out of the ring.
@@ -271,9 +277,14 @@ impl<'a> Flights<'a> {
 
     /// Looks for credits, and for bad news.
     fn take_credits(&mut self) -> Result<bool> {
+        let control = &mut *self.sender.control;
         let mut any = false;
-        while let Some(message) = self.sender.control.poll()? {
+        while !self.arrived {
+            let Some(message) = control.poll()? else {
+                return Ok(any);
+            };
             match message {
+                Message::Arrived if self.next == self.sender.plan.writes() => self.arrived = true,
                 Message::Credit(done) if done <= self.next => {
                     let credits = self.sender.target.ready.credits;
                     self.lent = self.lent.max(done.saturating_add(credits));
@@ -282,6 +293,7 @@ impl<'a> Flights<'a> {
             }
             any = true;
         }
+        control.watch()?;
         Ok(any)
     }
 }
