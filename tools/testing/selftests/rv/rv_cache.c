@@ -4,6 +4,7 @@
  * the limit is reached or memory is unmapped, and a model that says what every
  * counter must be after every one of some thousand random steps.
  */
+#include <pthread.h>
 #include <time.h>
 
 #include "rv_test.h"
@@ -519,6 +520,72 @@ TEST_F(replaced, in_use_many_times)
 	EXPECT_EQ(100, cache->stats.hit);
 }
 
+/* ---- threads ------------------------------------------------------------------ */
+
+#define THREADS 4
+
+struct worker {
+	pthread_t thread;
+	uint8_t *buf;
+	unsigned int seed;
+	int fd;
+	int good;
+	int error;
+};
+
+/* Registers and releases ranges that those of other threads overlap. */
+static void *work(void *arg)
+{
+	struct worker *worker = arg;
+	struct rvc_mr held[4] = { 0 };
+	int ret;
+
+	for (int i = 0; i < 400 && !worker->error; i++) {
+		struct rvc_mr *mr = &held[i % 4];
+
+		if (mr->handle)
+			worker->error = -rvc_dereg(worker->fd, mr);
+		mr->handle = 0;
+		ret = rvc_reg(worker->fd, worker->buf + rand_r(&worker->seed) % 32 * RVC_PAGE,
+			      (1 + rand_r(&worker->seed) % 8) * RVC_PAGE, RVC_ACCESS_TARGET, mr);
+		/* The cache is small, and another thread replaces the memory. */
+		if (ret && ret != -ENOMEM && ret != -EFAULT && ret != -EAGAIN && ret != -EBUSY)
+			worker->error = -ret;
+		worker->good += !ret;
+	}
+	for (int i = 0; i < 4; i++)
+		if (held[i].handle && rvc_dereg(worker->fd, &held[i]))
+			worker->error = EINVAL;
+	return NULL;
+}
+
+/* Whatever they do to one another, at the end nobody holds anything. */
+TEST_F(cache, threads)
+{
+	struct worker worker[THREADS];
+	int good = 0;
+
+	for (int i = 0; i < THREADS; i++) {
+		worker[i] = (struct worker){ .buf = self->buf, .seed = i, .fd = self->fd };
+		ASSERT_EQ(0, pthread_create(&worker[i].thread, NULL, work, &worker[i]));
+	}
+	for (int i = 0; i < 200; i++)
+		ASSERT_NE(NULL, rvc_alloc_at(self->buf + i % 40 * RVC_PAGE, RVC_PAGE));
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(worker[i].thread, NULL);
+		EXPECT_EQ(0, worker[i].error);
+		good += worker[i].good;
+	}
+	EXPECT_LT(0, good);
+	EXPECT_STAT(inuse, 0);
+	EXPECT_STAT(hit + self->stats.miss, good);
+	ASSERT_EQ(0, munmap(self->buf, 40 * RVC_PAGE));
+	EXPECT_STAT(count, 0);
+	EXPECT_STAT(cache_size, 0);
+	EXPECT_EQ(self->stats.miss, self->stats.remove + self->stats.evict);
+	EXPECT_TRUE(RVC_WAIT_FOR(rvc_proc_number("/proc/self/status", "VmPin") == 0));
+}
+
 /* ---- the model ---------------------------------------------------------------- */
 
 /*
@@ -874,9 +941,11 @@ static void run_model(struct __test_metadata *_metadata, FIXTURE_DATA(cache) *ca
 	model->stats.limit_cache_size = 1;
 	memset(model->mapped, true, sizeof(model->mapped));
 	for (int step = 0; step < steps; step++) {
+		/* By turns more registrations than releases and fewer: full, then idle. */
+		unsigned int regs = step / 100 % 2 ? 5 : 15;
 		unsigned int kind = draw(model, 20);
 
-		if (kind < 9)
+		if (kind < regs)
 			step_reg(_metadata, model);
 		else if (kind < 17)
 			step_dereg(_metadata, model);

@@ -534,6 +534,50 @@ TEST(writes_take_turns_over_queue_pairs)
 	actor_stop(&to.actor);
 }
 
+/*
+ * As many writes as the queue is deep, and one more: refused until one has ended.
+ * They are large, so that none ends before the last is posted; should the machine be
+ * slow at the wrong moment, it is tried again.
+ */
+TEST(queue_is_full)
+{
+	struct rv_post_write_params params;
+	struct buffer source, target;
+	struct rv_event events[3];
+	struct end from, to;
+	bool refused = false;
+	struct job job;
+	int posted;
+
+	job_init(&job);
+	job.q_depth = 2;
+	start_end(_metadata, &from, false);
+	start_end(_metadata, &to, true);
+	attach_end(_metadata, &from, &job, RING);
+	attach_end(_metadata, &to, &job, RING);
+	connect_ends(_metadata, &from, &to);
+	source = reg_buffer(_metadata, &from, MIB);
+	target = reg_buffer(_metadata, &to, MIB);
+	for (int round = 0; round < 20 && !refused; round++) {
+		for (posted = 0; posted < 3 && !refused; posted += !refused) {
+			int ret;
+
+			write_init(&params, &from, &source, &to, &target, posted);
+			ret = post(&from, &params);
+			ASSERT_TRUE(!ret || (ret == -ENOMEM && posted == 2));
+			refused = ret;
+		}
+		ASSERT_EQ(posted, actor_ring_poll(&from.actor, from.fd, events, posted,
+						  RVC_PATIENCE_MS));
+		ASSERT_EQ(posted, actor_ring_poll(&to.actor, to.fd, events, posted,
+						  RVC_PATIENCE_MS));
+	}
+	EXPECT_TRUE(refused);
+	write_once(_metadata, &from, &source, &to, &target);
+	actor_stop(&from.actor);
+	actor_stop(&to.actor);
+}
+
 /* ---- connections that do not come up ---------------------------------------------------------- */
 
 /* The ends differ in something that a REQ is matched by. */

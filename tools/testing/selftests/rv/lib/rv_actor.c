@@ -431,12 +431,14 @@ static int connect_to(const char *host)
 		return -EHOSTUNREACH;
 	sock = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (sock >= 0 && connect(sock, found->ai_addr, found->ai_addrlen)) {
+		int error = errno;
+
 		close(sock);
-		sock = -1;
+		sock = -error;
 	}
 	freeaddrinfo(found);
 	if (sock < 0)
-		return -ECONNREFUSED;
+		return sock;
 	setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return sock;
 }
