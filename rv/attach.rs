@@ -9,6 +9,11 @@
 //! connection; the cache forgets everything that no write under way needs; the membership goes with
 //! the last reference to the attachment.
 
+mod handles;
+mod request;
+
+pub(crate) use request::Request;
+
 use crate::{
     abi::{
         self,
@@ -24,23 +29,18 @@ use crate::{
     },
     device::RvDevice,
     job::{
-        Identity,
         Job,
-        Member,
-        Params, //
+        Member, //
     },
-    module_parameters,
     ring::Ring,
     sconn::data::{
         Target,
         Write, //
     },
     stats::Aggregate,
-    wire::{
-        JobKey,
-        Role, //
-    }, //
+    wire::Role, //
 };
+use handles::Handles;
 use kernel::{
     new_mutex,
     page::PAGE_SIZE,
@@ -53,51 +53,8 @@ use kernel::{
 use rdma::{
     gid::Gid,
     path::Record,
-    qp::Remote,
-    user::current_uid, //
+    qp::Remote, //
 };
-
-/// Limits of our own: far above use, low enough that nobody exhausts memory with one number.
-mod limit {
-    /// Work requests of one connection.
-    pub(super) const Q_DEPTH: u32 = 65_536;
-    /// MiB of one cache: one TiB.
-    pub(super) const CACHE_MIB: u32 = 1 << 20;
-}
-
-/// A checked ATTACH.
-pub(crate) struct Request {
-    dev_name: [u8; 64],
-    cache_mib: u32,
-    identity: Identity,
-    params: Params,
-    cq_entries: u32,
-}
-
-impl From<abi::rv_attach_params_in_r5> for abi::rv_attach_params_in {
-    fn from(old: abi::rv_attach_params_in_r5) -> Self {
-        Self {
-            dev_name: old.dev_name,
-            mr_cache_size: old.mr_cache_size,
-            rdma_mode: old.rdma_mode,
-            port_num: old.port_num,
-            num_conn: old.num_conn,
-            loc_addr: old.loc_addr,
-            index_bits: old.index_bits,
-            loc_gid_index: old.loc_gid_index,
-            loc_gid: old.loc_gid,
-            job_key: old.job_key,
-            job_key_len: old.job_key_len,
-            service_id: old.service_id,
-            context: old.context,
-            cq_entries: old.cq_entries,
-            q_depth: old.q_depth,
-            reconnect_timeout: old.reconnect_timeout,
-            hb_interval: old.hb_interval,
-            ..Default::default()
-        }
-    }
-}
 
 impl From<abi::rv_mem_params_in_r4> for abi::rv_mem_params_in {
     fn from(old: abi::rv_mem_params_in_r4) -> Self {
@@ -118,144 +75,6 @@ impl From<abi::rv_mem_params_in_r1> for abi::rv_mem_params_in {
             access: old.access,
             ..Default::default()
         }
-    }
-}
-
-/// `value`, or `default` if it is 0.
-fn or_default<T: PartialEq + Default>(value: T, default: T) -> T {
-    if value == T::default() {
-        default
-    } else {
-        value
-    }
-}
-
-impl Request {
-    /// Checks the input of ATTACH and fills in defaults.
-    ///
-    /// # Errors
-    ///
-    /// `EINVAL`.
-    pub(crate) fn new(input: &abi::rv_attach_params_in) -> Result<Self> {
-        let dev_name = name(&input.dev_name)?;
-        let mode = u32::from(input.rdma_mode) & !abi::RV_RDMA_MODE_UPSIZE_CPU;
-        if mode != abi::RV_RDMA_MODE_KERNEL {
-            // Neither flags for GPUs nor, yet, USER mode.
-            return Err(EINVAL);
-        }
-        if input.port_num == 0
-            || u32::from(input.num_conn) > abi::RV_MAX_NUM_CONN
-            || u32::from(input.index_bits) > abi::RV_MAX_INDEX_BITS
-            || input.cq_entries > abi::RV_MAX_CQ_ENTRIES
-        {
-            return Err(EINVAL);
-        }
-        let key = JobKey::new(input.job_key, input.job_key_len).ok_or(EINVAL)?;
-        let q_depth = or_default(input.q_depth, default_q_depth());
-        let cache_mib = or_default(input.mr_cache_size, default_cache_mib(input.rdma_mode));
-        if q_depth > limit::Q_DEPTH || cache_mib > limit::CACHE_MIB {
-            return Err(EINVAL);
-        }
-        let timeout_ms = u64::from(input.reconnect_timeout) * 1000;
-        if timeout_ms != 0 && timeout_ms <= u64::from(input.hb_interval) {
-            return Err(EINVAL);
-        }
-        Ok(Self {
-            dev_name,
-            cache_mib,
-            identity: Identity {
-                uid: current_uid(),
-                port: u32::from(input.port_num),
-                gid_index: input.loc_gid_index,
-                loc_addr: input.loc_addr,
-                key,
-            },
-            params: Params {
-                num_conn: or_default(input.num_conn, default_num_conn()),
-                index_bits: input.index_bits,
-                loc_gid: Gid(input.loc_gid),
-                service_id: or_default(
-                    input.service_id,
-                    *module_parameters::service_id.value_ref(),
-                ),
-                q_depth,
-                reconnect_timeout: input.reconnect_timeout,
-                hb_interval: input.hb_interval,
-            },
-            cq_entries: input.cq_entries,
-        })
-    }
-}
-
-/// A device name: not empty, with a NUL, and zeros behind it.
-fn name(chars: &[c_char; 64]) -> Result<[u8; 64]> {
-    let len = chars.iter().position(|c| *c == 0).ok_or(EINVAL)?;
-    if len == 0 {
-        return Err(EINVAL);
-    }
-    let mut name = [0; 64];
-    for (to, from) in name.iter_mut().zip(chars).take(len) {
-        *to = *from;
-    }
-    Ok(name)
-}
-
-fn default_cache_mib(mode: u8) -> u32 {
-    let mib = if u32::from(mode) & abi::RV_RDMA_MODE_UPSIZE_CPU != 0 {
-        *module_parameters::mr_cache_size_gpu.value_ref()
-    } else {
-        *module_parameters::mr_cache_size.value_ref()
-    };
-    mib.clamp(1, limit::CACHE_MIB)
-}
-
-fn default_q_depth() -> u32 {
-    (*module_parameters::q_depth.value_ref()).clamp(1, limit::Q_DEPTH)
-}
-
-fn default_num_conn() -> u8 {
-    let num_conn = *module_parameters::num_conn.value_ref();
-    // CAST: Between 1 and 16.
-    num_conn.clamp(1, abi::RV_MAX_NUM_CONN) as u8
-}
-
-/// The connections of a file by their handles: handle 1 is the first entry.
-struct Handles {
-    conns: KVec<Option<Arc<Conn>>>,
-    /// The attachment has ended.
-    closed: bool,
-}
-
-impl Handles {
-    fn index(handle: u64) -> Result<usize> {
-        let index = handle.checked_sub(1).ok_or(EINVAL)?;
-        usize::try_from(index).map_err(|_| EINVAL)
-    }
-
-    fn get(&self, handle: u64) -> Result<&Arc<Conn>> {
-        self.conns
-            .get(Self::index(handle)?)
-            .and_then(Option::as_ref)
-            .ok_or(EINVAL)
-    }
-
-    /// Enters a connection under the lowest free handle.
-    fn insert(&mut self, conn: Arc<Conn>) -> Result<u64> {
-        let at = match self.conns.iter().position(Option::is_none) {
-            Some(at) => at,
-            None => {
-                self.conns.push(None, GFP_KERNEL)?;
-                self.conns.len() - 1
-            }
-        };
-        if let Some(entry) = self.conns.get_mut(at) {
-            *entry = Some(conn);
-        }
-        Ok(u64::try_from(at)? + 1)
-    }
-
-    fn remove(&mut self, handle: u64) -> Option<Arc<Conn>> {
-        self.conns.get_mut(Self::index(handle).ok()?)?.take()
     }
 }
 
@@ -296,10 +115,7 @@ impl Attachment {
                 cache,
                 cache_mib: request.cache_mib,
                 ring,
-                handles <- new_mutex!(Handles {
-                    conns: KVec::new(),
-                    closed: false,
-                }),
+                handles <- new_mutex!(Handles::new()),
             }),
             GFP_KERNEL,
         )
