@@ -79,10 +79,11 @@ impl Sconn {
         Resolution::start(sgid, path.dgid, RESOLVE_TIMEOUT, self.clone())
     }
 
-    /// The way to the peer was not found.
+    /// The way to the peer was not found. Trying again does not help if there can be none, as
+    /// between an IPv4 and an IPv6 address.
     pub(super) fn on_unresolved(self: &Arc<Self>, control: &mut Control, e: Error) {
         self.count(|stats| stats.resolve_fail += 1);
-        if control.resolve_retries == 0 {
+        if control.resolve_retries == 0 || e == EINVAL {
             rdma::ratelimited!(
                 pr_info,
                 "connection {}.{}: the peer's address cannot be resolved: {:?}\n",

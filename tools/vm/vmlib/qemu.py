@@ -123,9 +123,12 @@ def argv(hardware: Hardware) -> list[str]:
     # A VM alone has a hub to itself: eth0 is up and can carry an rxe device.
     netdev = hardware.link.netdev("net") if hardware.link else "hubport,id=net,hubid=0"
     mac = f"52:54:00:09:00:{hardware.index:02x}"
+    # Mergeable receive buffers come from a page pool, and freeing one runs soft interrupts: rdma_rxe
+    # of 7.3 frees packets under a lock that those take (a QP in error with packets queued), and the
+    # VM stands still. See "Known problems" in Documentation/testing.rst.
     command += [
         "-netdev", netdev,
-        "-device", f"virtio-net-pci,netdev=net,mac={mac},host_mtu={NIC_MTU}",
+        "-device", f"virtio-net-pci,netdev=net,mac={mac},host_mtu={NIC_MTU},mrg_rxbuf=off",
     ]  # fmt: skip
     return [*command, *hardware.extra]
 
