@@ -7,7 +7,7 @@
 
 #include "rv_test.h"
 
-/* ---- refused ------------------------------------------------------------ */
+/* ---- refused ------------------------------------------------------------- */
 
 /*
  * One row for each check. A row spoils a request that is valid otherwise, and the
@@ -112,7 +112,7 @@ TEST_F(refused, takes_no_slot)
 	EXPECT_EQ(0, self->good.out.rv_index);
 }
 
-/* ---- accepted ----------------------------------------------------------- */
+/* ---- accepted ------------------------------------------------------------ */
 
 /* The largest values, and those that another mode or build gives a meaning. */
 FIXTURE(accepted)
@@ -358,7 +358,7 @@ TEST_F(attach, second_time_with_an_unknown_device)
 	EXPECT_ERRNO(EBUSY, rvc_attach(self->fd, &again));
 }
 
-/* ---- jobs --------------------------------------------------------------- */
+/* ---- jobs ---------------------------------------------------------------- */
 
 /* Two files with equal keys are in one job: the second gets the next index. */
 static int second_index(struct __test_metadata *_metadata, const struct rv_attach_params_in *first,
@@ -587,7 +587,7 @@ TEST_F(jobs, one_process_may_have_many_files)
 	}
 }
 
-/* ---- two threads -------------------------------------------------------- */
+/* ---- two threads --------------------------------------------------------- */
 
 struct race {
 	pthread_barrier_t *barrier;

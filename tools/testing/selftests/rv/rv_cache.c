@@ -78,7 +78,7 @@ static bool same(const struct rvc_mr *a, const struct rvc_mr *b)
 		EXPECT_EQ(value, self->stats.member);                      \
 	} while (0)
 
-/* ---- hit and miss --------------------------------------------------------- */
+/* ---- hit and miss -------------------------------------------------------- */
 
 TEST_F(cache, same_range)
 {
@@ -186,7 +186,7 @@ TEST_F(cache, another_file)
 	EXPECT_STAT(count, 1);
 }
 
-/* ---- references ------------------------------------------------------------ */
+/* ---- references ---------------------------------------------------------- */
 
 TEST_F(cache, references_are_counted)
 {
@@ -242,7 +242,7 @@ TEST_F(cache, dereg_goes_by_the_handle)
 	EXPECT_STAT(inuse_bytes, 0);
 }
 
-/* ---- limit ------------------------------------------------------------------ */
+/* ---- limit --------------------------------------------------------------- */
 
 TEST_F(cache, limit_is_reached_exactly)
 {
@@ -361,7 +361,7 @@ TEST_F(cache, larger_than_the_limit)
 	EXPECT_STAT(count, 0);
 }
 
-/* ---- B01: memory that is replaced -------------------------------------------- */
+/* ---- B01: memory that is replaced ---------------------------------------- */
 
 static int by_munmap(void *addr, size_t length)
 {
@@ -520,7 +520,7 @@ TEST_F(replaced, in_use_many_times)
 	EXPECT_EQ(100, cache->stats.hit);
 }
 
-/* ---- threads ------------------------------------------------------------------ */
+/* ---- threads ------------------------------------------------------------- */
 
 #define THREADS 4
 
@@ -586,7 +586,7 @@ TEST_F(cache, threads)
 	EXPECT_TRUE(RVC_WAIT_FOR(rvc_proc_number("/proc/self/status", "VmPin") == 0));
 }
 
-/* ---- the model ---------------------------------------------------------------- */
+/* ---- the model ----------------------------------------------------------- */
 
 /*
  * A model of the cache that is too simple to be wrong: an array of entries, looked

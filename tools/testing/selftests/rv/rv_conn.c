@@ -42,7 +42,7 @@ FIXTURE_TEARDOWN(conn)
 	close(self->fd);
 }
 
-/* ---- CONN_CREATE -------------------------------------------------------- */
+/* ---- CONN_CREATE --------------------------------------------------------- */
 
 FIXTURE(create_refused)
 {
@@ -264,7 +264,7 @@ TEST_F(create_differs, accepted_when_the_first_has_left)
 	EXPECT_EQ(0, rvc_conn_create(self->other, &self->params, &self->conn));
 }
 
-/* ---- CONN_CONNECT ------------------------------------------------------- */
+/* ---- CONN_CONNECT -------------------------------------------------------- */
 
 /* A row says whether the handle is still there after the refusal. */
 FIXTURE(connect_refused)
@@ -460,7 +460,7 @@ TEST_F(conn, connect_with_dlid_0_may_differ)
 	EXPECT_EQ(0, rvc_conn_connect(self->fd, &in));
 }
 
-/* ---- CONN_CONNECTED, CONN_GET_CONN_COUNT, CONN_GET_STATS ------------------ */
+/* ---- CONN_CONNECTED, CONN_GET_CONN_COUNT, CONN_GET_STATS ----------------- */
 
 TEST_F(conn, unknown_handles)
 {
@@ -622,7 +622,7 @@ TEST_F(conn, roles)
 	EXPECT_EQ(RV_CONN_STAT_FLAG_SERVER, stats.flags);
 }
 
-/* ---- a peer that cannot be reached ---------------------------------------- */
+/* ---- a peer that cannot be reached --------------------------------------- */
 
 /*
  * A GID below ours that is no IPv4 address: this side connects, and finds at once
@@ -707,7 +707,7 @@ TEST_F(dead, is_replaced_for_the_next_file)
 	EXPECT_ERRNO(EIO, rvc_conn_connected(self->fd, self->conn.handle));
 }
 
-/* ---- POST_RDMA_WR_IMMED ---------------------------------------------------- */
+/* ---- POST_RDMA_WR_IMMED -------------------------------------------------- */
 
 /*
  * On a dead connection a request without fault gives EIO, the last check of all.
@@ -863,7 +863,7 @@ TEST_F(conn, forked_child_may_connect)
 	EXPECT_EQ(0, rvc_conn_connected(self->fd, self->conn.handle));
 }
 
-/* ---- many ------------------------------------------------------------------ */
+/* ---- many ---------------------------------------------------------------- */
 
 TEST_F(conn, many_connections)
 {

@@ -5,7 +5,7 @@
  */
 #include "rv_test.h"
 
-/* ---- numbers that are not there ----------------------------------------- */
+/* ---- numbers that are not there ------------------------------------------ */
 
 /*
  * Applications probe with ioctls that a module may not have, and look for EINVAL.
@@ -62,7 +62,7 @@ TEST_F(unknown, einval_when_attached)
 		     rvc_ioctl(rvt_attach(_metadata, &self->port), variant->cmd, self->buf));
 }
 
-/* ---- pointers, sizes, order --------------------------------------------- */
+/* ---- pointers, sizes, order ---------------------------------------------- */
 
 /*
  * Every ioctl with a pointer that cannot be read comes back with EFAULT, whatever
@@ -157,7 +157,7 @@ TEST(attach_without_revision_does_not_look_at_its_data)
 	EXPECT_ERRNO(EINVAL, rvc_ioctl(fd, RV_IOCTL_ATTACH_R5, RVT_BAD_POINTER));
 }
 
-/* ---- 32-bit callers ----------------------------------------------------- */
+/* ---- 32-bit callers ------------------------------------------------------ */
 
 /*
  * An ioctl as a 32-bit program makes it: the i386 entry of the kernel is open to
@@ -199,7 +199,7 @@ TEST_F(known, from_32_bit_caller)
 	EXPECT_ERRNO(ENOTTY, ioctl_of_i386(fd, variant->cmd, low));
 }
 
-/* ---- the file itself ---------------------------------------------------- */
+/* ---- the file itself ----------------------------------------------------- */
 
 TEST(the_file_cannot_be_read_or_written)
 {
@@ -212,7 +212,7 @@ TEST(the_file_cannot_be_read_or_written)
 	EXPECT_EQ(EINVAL, errno);
 }
 
-/* ---- CAPABILITY and QUERY_R2 -------------------------------------------- */
+/* ---- CAPABILITY and QUERY_R2 --------------------------------------------- */
 
 FIXTURE(revision)
 {

@@ -13,7 +13,7 @@
 
 #include "rv_test.h"
 
-/* ---- what is left over ------------------------------------------------------ */
+/* ---- what is left over --------------------------------------------------- */
 
 #define MAX_CACHES 1024
 
@@ -99,7 +99,7 @@ static bool resources_are_no_more_than(const char *before)
 	return !*before && !*p;
 }
 
-/* ---- files, again and again --------------------------------------------------- */
+/* ---- files, again and again ---------------------------------------------- */
 
 FIXTURE(life)
 {
@@ -299,7 +299,7 @@ TEST_F(life, child_outlives_the_attacher)
 	EXPECT_TRUE(RVC_WAIT_FOR(resources_are_no_more_than(self->resources)));
 }
 
-/* ---- the device goes away ------------------------------------------------------- */
+/* ---- the device goes away ------------------------------------------------ */
 
 /*
  * A device of its own for each test, on a network interface of its own, so that
@@ -588,7 +588,7 @@ TEST_F(device, many_files)
 	}
 }
 
-/* ---- the module ------------------------------------------------------------------ */
+/* ---- the module ---------------------------------------------------------- */
 
 static void module_path(char *path, size_t size, const char *name)
 {

@@ -44,7 +44,7 @@ static struct rv_cache_stats_params_out stats_of(struct __test_metadata *_metada
 	return stats;
 }
 
-/* ---- REG_MEM, refused --------------------------------------------------- */
+/* ---- REG_MEM, refused ---------------------------------------------------- */
 
 /*
  * One row for each check, in the three forms of the ioctl. After it the same
@@ -160,7 +160,7 @@ TEST_F(mem, range_that_wraps)
 		TH_LOG("returned %d", ret);
 }
 
-/* ---- REG_MEM, accepted -------------------------------------------------- */
+/* ---- REG_MEM, accepted --------------------------------------------------- */
 
 FIXTURE(form)
 {
@@ -396,7 +396,7 @@ TEST_F(mem, protected_after_it_was_registered)
 	EXPECT_EQ(0, rvc_reg(self->fd, self->buf, RVC_PAGE, RVC_ACCESS_TARGET, &self->mr));
 }
 
-/* ---- pinned memory ------------------------------------------------------ */
+/* ---- pinned memory ------------------------------------------------------- */
 
 static long pinned_kb(void)
 {
@@ -500,7 +500,7 @@ TEST_F(mem, memlock_limit_infinite)
 	EXPECT_EQ(0, RVT_IN_CHILD(reg_as_nobody(&self->port, RLIM_INFINITY, LIMIT)));
 }
 
-/* ---- who may register --------------------------------------------------- */
+/* ---- who may register ---------------------------------------------------- */
 
 TEST(reg_before_attach)
 {
@@ -649,7 +649,7 @@ TEST_F(mem, program_after_exec)
 	EXPECT_EQ(EINVAL, rvt_wait_child(child));
 }
 
-/* ---- DEREG_MEM ---------------------------------------------------------- */
+/* ---- DEREG_MEM ----------------------------------------------------------- */
 
 /* The registration that the rows below spoil covers pages 4 to 7. */
 FIXTURE(dereg_refused)
@@ -763,7 +763,7 @@ TEST_F(mem, dereg_in_another_file)
 	EXPECT_EQ(0, rvc_dereg(self->fd, &self->mr));
 }
 
-/* ---- counters ----------------------------------------------------------- */
+/* ---- counters ------------------------------------------------------------ */
 
 /* No state of the file is an error, and every byte is written. */
 TEST(counters_before_attach)

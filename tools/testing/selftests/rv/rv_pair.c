@@ -32,7 +32,7 @@ TEST_F(pair, statistics_of_a_fresh_connection)
 	EXPECT_LT(0, client.connect_time);
 }
 
-/* ---- events --------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
 /* Every byte of both events. */
 TEST_F(pair, events_of_a_write)
@@ -167,7 +167,7 @@ TEST_F(pair, event_counters)
 		     received.send_write_bytes);
 }
 
-/* ---- data ------------------------------------------------------------------------ */
+/* ---- data ---------------------------------------------------------------- */
 
 static const uint64_t small_sizes[] = {
 	0, 1, 2, 3, 4, 5, 7, 8, 63, 64, 65, 1023, 1024, 1025, 4095, 4096, 4097, 8191, 8193,
@@ -182,7 +182,8 @@ static const unsigned int offsets[][2] = { { 0, 0 }, { 1, 0 }, { 0, 1 }, { 17, 4
 TEST_F(pair, small_sizes_at_odd_places)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(small_sizes); i++) {
-		for (size_t j = 0; j < ARRAY_SIZE(offsets); j++)
+		/* Two of the four places each. */
+		for (size_t j = i % 2; j < ARRAY_SIZE(offsets); j += 2)
 			move(_metadata, &self->from, &self->to, small_sizes[i], offsets[j][0],
 			     offsets[j][1]);
 	}
@@ -246,7 +247,7 @@ TEST_F(pair, data_through_nested_registrations)
 	}
 }
 
-/* ---- who gets an event ------------------------------------------------------------------ */
+/* ---- who gets an event --------------------------------------------------- */
 
 /* Two processes of a job on each host, one connection for both. */
 FIXTURE(shared)
@@ -327,12 +328,14 @@ TEST_F(shared, events_find_their_process)
 	}
 }
 
+#define STREAM 100
+
 /* All four at once; nothing is lost or goes astray, data included. */
 TEST_F(shared, streams_at_the_same_time)
 {
-	struct actor_stream stream = { .count = 200, .window = 16 };
+	struct actor_stream stream = { .count = STREAM, .window = 16 };
 	struct actor_stream_result result;
-	struct rv_event events[200];
+	struct rv_event events[STREAM];
 
 	for (int i = 0; i < 2; i++) {
 		struct rv_post_write_params params;
@@ -346,9 +349,9 @@ TEST_F(shared, streams_at_the_same_time)
 		ASSERT_EQ(0, actor_stream_begin(&self->from[i].actor, &stream));
 	}
 	for (int i = 0; i < 2; i++) {
-		ASSERT_EQ(200, actor_ring_poll(&self->to[i].actor, self->to[i].fd, events, 200,
-					       RVC_PATIENCE_MS));
-		for (int j = 0; j < 200; j++) {
+		ASSERT_EQ(STREAM, actor_ring_poll(&self->to[i].actor, self->to[i].fd, events,
+						  STREAM, RVC_PATIENCE_MS));
+		for (int j = 0; j < STREAM; j++) {
 			EXPECT_EQ(immediate(&self->to[i], i), events[j].wc.imm_data);
 		}
 		EXPECT_EQ(-1, actor_check(&self->to[i].actor, self->target[i].addr,
@@ -356,7 +359,7 @@ TEST_F(shared, streams_at_the_same_time)
 	}
 	for (int i = 0; i < 2; i++) {
 		ASSERT_EQ(0, actor_stream_end(&self->from[i].actor, &result));
-		EXPECT_EQ(200, result.good);
+		EXPECT_EQ(STREAM, result.good);
 		EXPECT_EQ(0, result.bad);
 	}
 }
@@ -493,7 +496,7 @@ TEST(most_index_bits)
 	actor_stop(&other.actor);
 }
 
-/* ---- several queue pairs -------------------------------------------------------------------- */
+/* ---- several queue pairs ------------------------------------------------- */
 
 TEST(writes_take_turns_over_queue_pairs)
 {
@@ -578,7 +581,7 @@ TEST(queue_is_full)
 	actor_stop(&to.actor);
 }
 
-/* ---- connections that do not come up ---------------------------------------------------------- */
+/* ---- connections that do not come up ------------------------------------- */
 
 /* The ends differ in something that a REQ is matched by. */
 FIXTURE(mismatch)
@@ -666,7 +669,7 @@ TEST(server_does_not_connect)
 	actor_stop(&b.actor);
 }
 
-/* ---- POST on a connection that is up ------------------------------------------------------------ */
+/* ---- POST on a connection that is up ------------------------------------- */
 
 /* Refused requests leave the connection as it is. */
 TEST_F(pair, refused_posts_do_no_harm)

@@ -7,7 +7,7 @@
 
 #include "rv_pair_fixture.h"
 
-/* ---- B01 with data ----------------------------------------------------------------- */
+/* ---- B01 with data ------------------------------------------------------- */
 
 static void by_munmap(struct __test_metadata *_metadata, struct actor *actor, uint64_t addr,
 		      uint64_t length)

@@ -5,7 +5,7 @@
  */
 #include "rv_pair_fixture.h"
 
-/* ---- a connection that is lost --------------------------------------------------------------------- */
+/* ---- a connection that is lost ------------------------------------------- */
 
 #define FLUSH_ERROR 5	/* IB_WC_WR_FLUSH_ERR */
 
@@ -124,7 +124,7 @@ TEST_F(pair, peer_closes)
 	expect_no_event(_metadata, &self->from);
 }
 
-/* ---- in the middle of a transfer ---------------------------------------------------------------------- */
+/* ---- in the middle of a transfer ----------------------------------------- */
 
 /* A stream of large writes that has got going. */
 FIXTURE(stream)
@@ -297,7 +297,7 @@ TEST(close_at_any_moment)
 	expect_nothing_left(_metadata);
 }
 
-/* ---- the device goes ------------------------------------------------------------------------------------- */
+/* ---- the device goes ----------------------------------------------------- */
 
 #define LINK_DEL "rdma link del ${RV_DEV:-rxe0}"
 #define LINK_ADD "rdma link add ${RV_DEV:-rxe0} type rxe netdev ${RV_NETDEV:-eth0}"

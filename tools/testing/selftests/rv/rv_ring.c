@@ -44,7 +44,7 @@ static long map_ring(int fd, size_t length)
 	return map(fd, length, PROT_READ | PROT_WRITE, MAP_SHARED, 0);
 }
 
-/* ---- refused ------------------------------------------------------------ */
+/* ---- refused ------------------------------------------------------------- */
 
 TEST(map_before_attach)
 {
@@ -99,7 +99,7 @@ TEST_F(ring, mapping_cannot_be_expanded)
 	EXPECT_EQ(MAP_FAILED, mremap((void *)addr, ROUNDED, 2 * ROUNDED, MREMAP_MAYMOVE));
 }
 
-/* ---- accepted ----------------------------------------------------------- */
+/* ---- accepted ------------------------------------------------------------ */
 
 /* The length that the header gives need not be whole pages. */
 TEST_F(ring, map_its_length)
@@ -194,7 +194,7 @@ TEST_F(ring, scribbling_is_harmless)
 	EXPECT_EQ(0, munmap((void *)addr, ROUNDED));
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- life ---------------------------------------------------------------- */
 
 /* A mapping holds the file: the place in the job stays taken until it goes. */
 TEST_F(ring, mapping_outlives_the_descriptor)

@@ -50,7 +50,7 @@ struct message {
 	int64_t arg[7];
 };
 
-/* ---- messages ------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------ */
 
 static int write_all(int sock, const void *data, size_t length)
 {
@@ -114,7 +114,7 @@ static int receive_message(int sock, struct message *message, void *data, uint32
 	return read_all(sock, data, message->length, patience_ms);
 }
 
-/* ---- the side of the actor ------------------------------------------------- */
+/* ---- the side of the actor ----------------------------------------------- */
 
 struct ring_of {
 	int fd;
@@ -355,7 +355,7 @@ static void act(int sock)
 	_exit(0);
 }
 
-/* ---- the side of the test -------------------------------------------------- */
+/* ---- the side of the test ------------------------------------------------ */
 
 static int begin(struct actor *actor, struct message *m, const void *data, uint32_t length)
 {

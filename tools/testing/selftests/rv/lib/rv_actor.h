@@ -38,7 +38,7 @@ int actor_end_server(struct actor *actor);
 /* kill -9. For a remote actor a helper is sent. Returns when it is gone. */
 int actor_kill(struct actor *actor);
 
-/* ---- calls -------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------- */
 
 int actor_port(struct actor *actor, struct rvc_port *port);
 int actor_open(struct actor *actor);
@@ -88,7 +88,7 @@ int actor_conn_count(struct actor *actor, int fd, uint64_t handle, uint8_t index
 int actor_conn_stats(struct actor *actor, int fd, uint64_t handle,
 		     struct rv_conn_get_stats_params_out *stats);
 
-/* ---- streams -------------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------- */
 
 /*
  * Posts the same write again and again, with a number of them under way, until

@@ -14,7 +14,7 @@
 
 #define MIB (1UL << 20)
 
-/* ---- device ------------------------------------------------------------- */
+/* ---- device -------------------------------------------------------------- */
 
 const char *rvc_dev_name(void)
 {
@@ -84,7 +84,7 @@ int rvc_port_find(struct rvc_port *port, const char *dev)
 	return RVC_WAIT_FOR(port_look(port)) ? 0 : -ENODEV;
 }
 
-/* ---- ioctls ------------------------------------------------------------- */
+/* ---- ioctls -------------------------------------------------------------- */
 
 int rvc_open(void)
 {
@@ -312,7 +312,7 @@ int rvc_post(int fd, struct rv_post_write_params *params)
 	return rvc_ioctl(fd, RV_IOCTL_POST_RDMA_WR_IMMED, params);
 }
 
-/* ---- ring --------------------------------------------------------------- */
+/* ---- ring ---------------------------------------------------------------- */
 
 int rvc_ring_map(int fd, uint32_t entries, struct rvc_ring *ring)
 {
@@ -349,7 +349,7 @@ bool rvc_ring_poll(struct rvc_ring *ring, struct rv_event *event)
 	return true;
 }
 
-/* ---- memory ------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------- */
 
 /*
  * Every other MiB gets a flag that the next one has not, so that no mapping spans
@@ -420,7 +420,7 @@ ssize_t rvc_check(const void *buf, size_t length, uint64_t seed, uint64_t offset
 	return -1;
 }
 
-/* ---- the rest ----------------------------------------------------------- */
+/* ---- the rest ------------------------------------------------------------ */
 
 long rvc_proc_number(const char *path, const char *name)
 {

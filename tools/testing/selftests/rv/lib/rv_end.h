@@ -15,7 +15,7 @@
 /* The host of the other end, from the command line. */
 static const char *peer_host;
 
-/* ---- one end of a connection ------------------------------------------------ */
+/* ---- one end of a connection --------------------------------------------- */
 
 /* A process with an attached file, a mapped ring, a connection and a buffer. */
 struct end {
@@ -56,8 +56,8 @@ static inline void start_end(struct __test_metadata *_metadata, struct end *end,
 	ASSERT_EQ(0, actor_port(&end->actor, &end->port));
 }
 
-static inline void attach_end(struct __test_metadata *_metadata, struct end *end, const struct job *job,
-		       uint32_t ring)
+static inline void attach_end(struct __test_metadata *_metadata, struct end *end,
+			      const struct job *job, uint32_t ring)
 {
 	struct rv_attach_params params;
 
@@ -76,7 +76,8 @@ static inline void attach_end(struct __test_metadata *_metadata, struct end *end
 	ASSERT_EQ(0, actor_ring_map(&end->actor, end->fd, ring));
 }
 
-static inline void create_end(struct __test_metadata *_metadata, struct end *end, const struct end *peer)
+static inline void create_end(struct __test_metadata *_metadata, struct end *end,
+			      const struct end *peer)
 {
 	struct rv_conn_create_params params;
 
@@ -119,7 +120,7 @@ struct buffer {
 };
 
 static inline struct buffer alloc_buffer(struct __test_metadata *_metadata, struct end *end,
-				  uint64_t length)
+					 uint64_t length)
 {
 	struct buffer buffer = { .length = length };
 
@@ -129,7 +130,7 @@ static inline struct buffer alloc_buffer(struct __test_metadata *_metadata, stru
 }
 
 static inline struct buffer reg_buffer(struct __test_metadata *_metadata, struct end *end,
-				uint64_t length)
+				       uint64_t length)
 {
 	struct buffer buffer = alloc_buffer(_metadata, end, length);
 
@@ -148,8 +149,8 @@ static inline uint32_t immediate(const struct end *to, uint32_t tag)
 
 /* A write of a whole buffer to the start of another. */
 static inline void write_init(struct rv_post_write_params *params, const struct end *from,
-		       const struct buffer *source, const struct end *to,
-		       const struct buffer *target, uint32_t tag)
+			      const struct buffer *source, const struct end *to,
+			      const struct buffer *target, uint32_t tag)
 {
 	rvc_post_init(&params->in, from->conn.handle, &source->mr, target->mr.iova,
 		      target->mr.rkey);
@@ -181,7 +182,8 @@ static inline void expect_no_event(struct __test_metadata *_metadata, struct end
 
 /* One write that must arrive: both events, good. */
 static inline void write_once(struct __test_metadata *_metadata, struct end *from,
-		       const struct buffer *source, struct end *to, const struct buffer *target)
+			      const struct buffer *source, struct end *to,
+			      const struct buffer *target)
 {
 	struct rv_post_write_params params;
 	struct rv_event event;
@@ -212,7 +214,7 @@ static inline bool nothing_pinned(struct end *end)
  * target, those around the data too.
  */
 static inline void move(struct __test_metadata *_metadata, struct end *from, struct end *to,
-		 uint64_t length, unsigned int from_offset, unsigned int to_offset)
+			uint64_t length, unsigned int from_offset, unsigned int to_offset)
 {
 	uint64_t size = (length + 3 * RVC_PAGE) & -RVC_PAGE;
 	struct buffer source = alloc_buffer(_metadata, from, size);
@@ -247,7 +249,7 @@ static inline void move(struct __test_metadata *_metadata, struct end *from, str
 	ASSERT_EQ(0, actor_munmap(&to->actor, target.addr, size));
 }
 
-/* ---- main ------------------------------------------------------------------ */
+/* ---- main ---------------------------------------------------------------- */
 
 /*
  *   rv_pair... HOST [options of the harness]
