@@ -44,7 +44,8 @@ measure() {
 	out=$VM_RESULTS/$1.out
 	shift
 	"$@" >"$out" 2>"$VM_RESULTS/err" && return
-	echo "failed: $* ($(cat "$VM_RESULTS/err" "$out" | tail -n 1))" | tee -a "$VM_RESULTS/failed"
+	why=$(cat "$out" "$VM_RESULTS/err" | tr -s ' \t\n-' ' ' | tail -c 100)
+	echo "failed: $* (... $why)" | tee -a "$VM_RESULTS/failed"
 	return 1
 }
 

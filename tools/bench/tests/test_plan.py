@@ -23,12 +23,15 @@ class Steps(unittest.TestCase):
             self.assertIn(f"--size {size} ", mine.vm2)
             self.assertIn("--window 64 --num-conn 4", mine.vm2)
             self.assertIn(f"-s {size} ", theirs.vm2)
-            self.assertIn("-t 16 -q 4", theirs.vm2)
+            self.assertIn("-t 16 -q 4 -u 20", theirs.vm2)
 
     def test_numbers_of_writes(self) -> None:
-        self.assertEqual(plan.writes(4096), plan.MOST_WRITES)
-        self.assertEqual(plan.writes(plan.MIB), 48)
-        self.assertEqual(plan.writes(1 << 30), plan.LEAST_WRITES)
+        self.assertEqual(plan.writes(4096, 1), plan.MOST_WRITES)
+        self.assertEqual(plan.writes(plan.MIB, 1), 48)
+        self.assertEqual(plan.writes(plan.MIB, 4), 4 * plan.LEAST_WRITES)
+        for size in plan.SIZES:
+            for pairs in plan.QUEUE_PAIRS:
+                self.assertEqual(plan.writes(size, pairs) % pairs, 0)
 
     def test_lines(self) -> None:
         for step in [*plan.bandwidth(1, plan.SIZES), *plan.registration(5)]:

@@ -111,10 +111,14 @@ def judge(size: int, receiver: Evidence, sender: Evidence) -> list[Check]:
         same("writes completed there", client["conn"]["send_write_cqe"], len(writes)),
         same("events of them in its ring", client["events"]["send_write_cqe"], len(writes)),
         same("bytes posted there", client["conn"]["post_write_bytes"], size),
-        same("writes arrived, by rv of the receiver", server["conn"]["recv_write_cqe"], len(writes)),
+        same(
+            "writes arrived, by rv of the receiver", server["conn"]["recv_write_cqe"], len(writes)
+        ),
         same("events of them in its ring", server["events"]["recv_write_cqe"], len(writes)),
         same("bytes in these events", server["events"]["recv_write_bytes"], size),
-        at_least("packets sent, by rdma_rxe of the sender", sender.hw["sent_pkts"], packets(writes)),
+        at_least(
+            "packets sent, by rdma_rxe of the sender", sender.hw["sent_pkts"], packets(writes)
+        ),
         at_least("packets received, by the other", receiver.hw["rcvd_pkts"], packets(writes)),
         at_least("RoCE bytes on the sender's eth0, by tc", sender.roce, size),
         at_least("RoCE bytes on the receiver's eth0", receiver.roce, size),

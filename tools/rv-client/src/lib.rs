@@ -20,8 +20,61 @@
 //! [`Sysfs::select`] finds the port and its address, and [`Conn::connect`] fills the path
 //! from two such addresses the way PSM3 does.
 //!
-//! All `unsafe` code is in four small modules: `ioctl`, `mapping`, and what needs them by nature,
-//! the ring and the buffers.
+//! All `unsafe` code is in `ioctl`, `mapping`, and what needs them by nature: the ring, the buffers
+//! and one call in `mr`.
+//!
+//! # Examples
+//!
+//! Sending a page to a peer whose address, memory and index are known:
+//!
+//! ```no_run
+//! # use rv_client::*;
+//! # fn example(peer: Endpoint, iova: u64, rkey: u32, index: u32, key: JobKey) -> Result<()> {
+//! let choice = PortChoice {
+//!     device: Some("rxe0".into()),
+//!     port: 1,
+//!     gid_index: None,
+//! };
+//! let endpoint = Sysfs::default().select(&choice, peer.gid.to_ip())?;
+//! let attachment = Device::open()?.attach(&AttachConfig {
+//!     endpoint,
+//!     job_key: key,
+//!     num_conn: 1,
+//!     index_bits: 9,
+//!     ring_entries: 64,
+//!     cache_mib: 0,
+//!     q_depth: 0,
+//!     reconnect_timeout: 0,
+//!     heartbeat_interval: 0,
+//! })?;
+//! let mut ring = attachment.map_ring()?;
+//! let conn = attachment.create_conn(&peer)?;
+//! // Here the peer says that it has created its end too.
+//! conn.connect()?;
+//! while !conn.connected()? {
+//!     std::thread::yield_now();
+//! }
+//! let buffer = Buffer::new(4096)?;
+//! buffer.copy_in(0, b"hello")?;
+//! let mr = attachment.register(&buffer, 0..4096, Access::Source)?;
+//! conn.post(&Write {
+//!     source: &mr,
+//!     offset: 0,
+//!     length: 4096,
+//!     remote_address: iova,
+//!     rkey,
+//!     imm: ImmLayout::new(9)?.encode(index, 1)?,
+//!     wr_id: 1,
+//! })?;
+//! let event = loop {
+//!     if let Some(event) = ring.poll()? {
+//!         break event;
+//!     }
+//! };
+//! # let _ = event;
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod abi;
 mod attachment;

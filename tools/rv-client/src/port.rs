@@ -205,28 +205,34 @@ impl Port<'_> {
             .filter_map(|name| name.parse().ok())
             .collect();
         indices.sort_unstable();
-        indices
-            .into_iter()
-            .filter_map(|index| self.entry(index))
-            .filter(|entry| entry.roce_v2)
-            .map(|entry| (fit(entry.gid, address), entry))
-            .min_by_key(|(fit, entry)| (*fit, entry.index))
-            .ok_or_else(|| Error::NoGid {
-                device: self.device.clone(),
-                port: self.number,
-            })
+        let mut best: Option<(Fit, GidEntry)> = None;
+        // A table may have a thousand entries: stop at the first that cannot be beaten.
+        for entry in indices.into_iter().filter_map(|index| self.entry(index)) {
+            let fit = fit(entry.gid, address);
+            if entry.roce_v2 && best.is_none_or(|(other, _)| fit < other) {
+                best = Some((fit, entry));
+            }
+            if best.is_some_and(|(fit, _)| fit == Fit::Address) {
+                break;
+            }
+        }
+        best.ok_or_else(|| Error::NoGid {
+            device: self.device.clone(),
+            port: self.number,
+        })
     }
 
     /// Reads an entry, if it is in use.
     fn entry(&self, index: u16) -> Option<GidEntry> {
         let gid: Gid = self.text(&format!("gids/{index}")).ok()?.parse().ok()?;
-        // The type of an empty entry cannot be read.
+        if gid.is_zero() {
+            return None;
+        }
         let kind = self.text(&format!("gid_attrs/types/{index}"));
-        let roce_v2 = kind.is_ok_and(|kind| kind == "RoCE v2");
-        (!gid.is_zero()).then_some(GidEntry {
+        Some(GidEntry {
             index,
             gid,
-            roce_v2,
+            roce_v2: kind.is_ok_and(|kind| kind == "RoCE v2"),
         })
     }
 

@@ -127,7 +127,9 @@ impl<'a> Receiver<'a> {
                 deadline.reset();
                 continue;
             }
-            self.control.watch()?;
+            if backoff.is_long() {
+                self.control.watch()?;
+            }
             self.control.interrupt().check()?;
             deadline.check("no write arrived")?;
             backoff.wait();

@@ -141,7 +141,8 @@ impl<'a> Flights<'a> {
         while self.completed < self.sender.plan.writes() {
             let reaped = self.reap(progress)?;
             let posted = self.post_all()?;
-            if reaped || posted || self.take_credits()? {
+            let listens = self.next >= self.lent || backoff.is_long();
+            if reaped || posted || (listens && self.take_credits()?) {
                 backoff.reset();
                 deadline.reset();
                 continue;
