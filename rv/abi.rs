@@ -67,6 +67,7 @@ inputs! {
     rv_mem_params_in_r4
     rv_mem_params_in_r1
     rv_dereg_params_in
+    rv_evict_params_in
     rv_conn_create_params_in
     rv_conn_connect_params_in
     rv_conn_connected_params_in
@@ -79,6 +80,7 @@ outputs! {
     rv_capability_params
     rv_attach_params_out
     rv_mem_params_out
+    rv_evict_params_out
     rv_cache_stats_params_out
     rv_conn_create_params_out
     rv_conn_get_conn_count_params_out
@@ -104,6 +106,49 @@ pub(crate) fn read<T: FromBytes>(arg: UserPtr) -> Result<T> {
 /// `EFAULT`.
 pub(crate) fn write<T: AsBytes>(arg: UserPtr, value: &T) -> Result {
     UserSlice::new(arg, size_of::<T>()).writer().write(value)
+}
+
+impl rv_evict_params_in {
+    /// What is to be evicted.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for a type that is none, or one of GPU memory.
+    pub(crate) fn selection(&self) -> Result<cache::Selection> {
+        // SAFETY: Both members are numbers, for which any bytes are valid, and of the same size.
+        let (search, amount) = unsafe {
+            (
+                self.__bindgen_anon_1.search,
+                self.__bindgen_anon_1.amount, //
+            )
+        };
+        match u32::from(self.type_) {
+            RV_EVICT_TYPE_SEARCH_EXACT => Ok(cache::Selection::Exact {
+                addr: search.addr,
+                len: search.length,
+                access: search.access,
+            }),
+            RV_EVICT_TYPE_SEARCH_RANGE => Ok(cache::Selection::Range {
+                addr: search.addr,
+                len: search.length,
+            }),
+            RV_EVICT_TYPE_AMOUNT => Ok(cache::Selection::Amount {
+                bytes: amount.bytes,
+                count: amount.count,
+            }),
+            _ => Err(EINVAL),
+        }
+    }
+}
+
+impl From<cache::Evicted> for rv_evict_params_out {
+    fn from(evicted: cache::Evicted) -> Self {
+        Self {
+            bytes: evicted.bytes,
+            count: evicted.count,
+            ..Default::default()
+        }
+    }
 }
 
 impl From<cache::Stats> for rv_cache_stats_params_out {

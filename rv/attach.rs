@@ -206,6 +206,14 @@ impl Attachment {
             .deregister(params.mr_handle, params.addr, params.length, params.access)
     }
 
+    pub(crate) fn evict(
+        &self,
+        params: &abi::rv_evict_params_in,
+    ) -> Result<abi::rv_evict_params_out> {
+        self.cache.check_task()?;
+        Ok(self.cache.evict(params.selection()?)?.into())
+    }
+
     pub(crate) fn cache_stats(&self) -> abi::rv_cache_stats_params_out {
         self.cache.stats().into()
     }

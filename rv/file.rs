@@ -6,6 +6,8 @@
 //! when the device goes. `state` is only held to look at it; every ioctl works on its own reference
 //! to the [`Attachment`], so none waits for another, and detaching waits for none.
 
+#[cfg(CONFIG_COMPAT)]
+use crate::compat;
 use crate::{
     abi::{
         self,
@@ -261,8 +263,9 @@ impl File {
     }
 }
 
-/// What the module can do beyond the straight path: neither USER mode nor EVICT yet.
-const CAPABILITIES: u64 = 0;
+/// What the module can do beyond the straight path: no USER mode yet.
+// CAST: One bit.
+const CAPABILITIES: u64 = abi::RV_CAP_EVICT as u64;
 
 #[vtable]
 impl MiscDevice for File {
@@ -307,6 +310,7 @@ impl MiscDevice for File {
                 this.reg_mem(arg, abi::read::<abi::rv_mem_params_in_r1>(arg)?.into())
             }
             abi::RV_CMD_DEREG_MEM => this.take(arg, Attachment::dereg_mem),
+            abi::RV_CMD_EVICT => this.exchange(arg, Attachment::evict),
             abi::RV_CMD_GET_CACHE_STATS => this.get_cache_stats(arg),
             abi::RV_CMD_CONN_CREATE => this.conn_create(arg),
             abi::RV_CMD_CONN_CONNECT => this.take(arg, Attachment::conn_connect),
@@ -320,15 +324,23 @@ impl MiscDevice for File {
         }
     }
 
-    /// 32-bit callers lay out REG_MEM in another way, so passing their calls on would decode it
-    /// wrongly.
+    /// Only the three forms of REG_MEM are not what they are for 64-bit callers.
     #[cfg(CONFIG_COMPAT)]
     fn compat_ioctl(
-        _this: ArcBorrow<'_, Self>,
-        _file: &fs::File,
-        _cmd: u32,
-        _arg: usize,
+        this: ArcBorrow<'_, Self>,
+        file: &fs::File,
+        cmd: u32,
+        arg: usize,
     ) -> Result<isize> {
-        Err(ENOTTY)
+        // CAST: 32-bit pointers have no more bits.
+        let address = arg as u32 as usize;
+        let arg = UserPtr::from_addr(address);
+        match cmd {
+            compat::REG_MEM => this.reg_mem(arg, abi::read::<compat::MemParams>(arg)?.into()),
+            compat::REG_MEM_R4 => this.reg_mem(arg, abi::read::<compat::MemParamsR4>(arg)?.into()),
+            compat::REG_MEM_R1 => this.reg_mem(arg, abi::read::<compat::MemParamsR1>(arg)?.into()),
+            abi::RV_CMD_REG_MEM => Err(EINVAL),
+            _ => Self::ioctl(this, file, cmd, address),
+        }
     }
 }

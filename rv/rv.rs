@@ -38,6 +38,8 @@ use rdma::{
 mod abi;
 mod attach;
 mod cache;
+#[cfg(CONFIG_COMPAT)]
+mod compat;
 mod conn;
 mod device;
 mod file;

@@ -60,6 +60,7 @@ use rdma::{
 };
 
 mod entry;
+mod eviction;
 mod loopback;
 mod lru;
 pub(crate) mod policy;
@@ -71,6 +72,10 @@ mod store;
 use entry::{
     Entry,
     EntryRef, //
+};
+pub(crate) use eviction::{
+    Evicted,
+    Selection, //
 };
 use range::Range;
 use registrar::Registrar;
@@ -241,6 +246,20 @@ impl MrCache {
         self.store.release_of_user(&range, access, handle)
     }
 
+    /// Removes idle entries, and deregisters them before it returns.
+    ///
+    /// # Context
+    ///
+    /// Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` for a range that goes beyond the last address; `ENOENT` if there was no entry to
+    /// remove, unless all of a range were asked for; `ENXIO` if the cache is closed.
+    pub(crate) fn evict(&self, selection: Selection) -> Result<Evicted> {
+        self.store.evict(selection)
+    }
+
     /// Finds the registration for `access` that the `len` bytes at `addr` are part of, for an RDMA
     /// WRITE that reads them.
     ///
@@ -255,7 +274,7 @@ impl MrCache {
     pub(crate) fn lookup(&self, addr: u64, len: u64, access: u32) -> Result<MrRef> {
         let range = Range::new(addr, len).ok_or(EINVAL)?;
         let entry = self.store.acquire_for_write(&range, access)?;
-        Ok(MrRef(entry))
+        Ok(MrRef(Some(entry)))
     }
 
     /// The counters.
@@ -291,19 +310,24 @@ impl PinnedDrop for MrCache {
 ///
 /// # Invariants
 ///
-/// The entry has a region, and counts this reference.
-pub(crate) struct MrRef(EntryRef);
+/// There is an entry until the reference is dropped; it has a region, and counts this reference.
+pub(crate) struct MrRef(Option<EntryRef>);
 
 impl MrRef {
+    fn entry(&self) -> &EntryRef {
+        // PANIC: There is one by the type invariant.
+        self.0.as_ref().unwrap()
+    }
+
     /// The region.
     pub(crate) fn mr(&self) -> &Mr {
         // PANIC: The entry has a region by the type invariant.
-        self.0.mr().unwrap()
+        self.entry().mr().unwrap()
     }
 
     /// The user address of the region's first byte.
     pub(crate) fn start(&self) -> u64 {
-        self.0.range.start()
+        self.entry().range.start()
     }
 }
 
@@ -315,6 +339,9 @@ impl AsRef<Mr> for MrRef {
 
 impl Drop for MrRef {
     fn drop(&mut self) {
-        self.0.store().release_of_write(&self.0);
+        if let Some(entry) = self.0.take() {
+            let store = entry.store().clone();
+            store.release_of_write(entry);
+        }
     }
 }

@@ -90,6 +90,9 @@ pub(super) enum Holder {
     Write,
 }
 
+/// Entries that leave together.
+pub(super) type Batch = [Option<EntryRef>; 32];
+
 /// What became of a new region.
 pub(super) enum Insertion {
     /// It, or one that somebody else made at the same time, is in the store.
@@ -244,10 +247,19 @@ impl Store {
     ///
     /// # Context
     ///
-    /// Does not sleep. If the entry must go, it does so with the caller's own reference.
-    pub(super) fn release_of_write(&self, entry: &EntryRef) {
-        // The caller has a reference, so this is not the last one.
-        let _gone = self.state.lock().release(entry, Holder::Write);
+    /// Sleeps, if the entry must go.
+    pub(super) fn release_of_write(&self, entry: EntryRef) {
+        let gone = {
+            let mut state = self.state.lock();
+            let gone = state.release(&entry, Holder::Write);
+            if state.tree.contains(&entry) {
+                // Under the lock: whoever removes the idle entry next has the last reference.
+                drop(entry);
+                return;
+            }
+            gone
+        };
+        drop((gone, entry));
     }
 
     /// Has the dead entries dropped by the work queue.
@@ -299,7 +311,10 @@ impl WorkItem for Store {
 }
 
 impl State {
-    fn check_open(&self) -> Result {
+    /// # Errors
+    ///
+    /// `ENXIO` if the store is closed.
+    pub(super) fn check_open(&self) -> Result {
         if self.open {
             Ok(())
         } else {
@@ -419,12 +434,54 @@ impl State {
         FollowUp::Needed
     }
 
-    /// Removes the idle entry whose last use is longest ago.
-    fn evict_oldest(&mut self) -> Option<EntryRef> {
-        let entry = self.oldest_idle()?;
-        self.unlink_idle(&entry);
+    /// Removes an idle entry.
+    fn evict(&mut self, entry: &EntryRef) -> Option<EntryRef> {
+        self.unlink_idle(entry);
         self.stats.evict += 1;
-        self.forget(&entry)
+        self.forget(entry)
+    }
+
+    /// Removes the idle entry whose last use is longest ago.
+    pub(super) fn evict_oldest(&mut self) -> Option<EntryRef> {
+        let entry = self.oldest_idle()?;
+        self.evict(&entry)
+    }
+
+    /// Removes the idle entry with the lowest start that is for `access` and all of `range`.
+    pub(super) fn evict_covering(&mut self, range: &Range, access: u32) -> Option<EntryRef> {
+        let entry = self
+            .tree
+            .overlapping(range.start(), range.start())
+            .find(|entry| entry.is_for(range, access) && entry.local.access(self).refs == 0)
+            .map(EntryRef::from)?;
+        self.evict(&entry)
+    }
+
+    /// Removes some of the idle entries with an address in `range` that are older than the handle
+    /// `youngest`. None is left if it returns none.
+    pub(super) fn evict_overlapping(&mut self, range: &Range, youngest: u64) -> Batch {
+        let mut batch = Batch::default();
+        if range.is_empty() {
+            return batch;
+        }
+        let found = self
+            .tree
+            .overlapping(range.start(), range.last())
+            .filter(|entry| entry.handle < youngest && entry.local.access(self).refs == 0)
+            .map(EntryRef::from);
+        for (place, entry) in batch.iter_mut().zip(found) {
+            *place = Some(entry);
+        }
+        for place in batch.iter_mut() {
+            // In exchange for the store's reference, so that no last one is dropped here.
+            *place = place.take().and_then(|entry| self.evict(&entry));
+        }
+        batch
+    }
+
+    /// The number of idle entries.
+    pub(super) fn idle_count(&self) -> u32 {
+        self.stats.count - self.stats.inuse
     }
 
     /// Removes the first entry, in use or not, and the user's references to it.
