@@ -606,6 +606,7 @@ struct entry {
 	unsigned int references;
 	uint64_t handle;
 	uint64_t iova;
+	uint64_t born;
 	uint64_t released;	/* step of the last release: the order of leaving */
 };
 
@@ -793,6 +794,7 @@ static void step_reg(struct __test_metadata *_metadata, struct model *model)
 		.pages = pages,
 		.access = access,
 		.references = 1,
+		.born = ++model->clock,
 		.handle = mr.handle,
 		.iova = mr.iova - (start - first * RVC_PAGE),
 	};
@@ -872,6 +874,110 @@ static void invalidate(struct model *model, unsigned int first, unsigned int pag
 	}
 }
 
+static void evict(struct model *model, struct entry *entry)
+{
+	entry->present = false;
+	model->stats.evict++;
+}
+
+/* The first in the tree: the lowest start, and of those the one that came first. */
+static struct entry *first_idle(struct model *model, unsigned int first, unsigned int pages,
+				uint32_t access)
+{
+	struct entry *found = NULL;
+
+	for (int i = 0; i < ENTRIES; i++) {
+		struct entry *entry = &model->entry[i];
+
+		if (entry->references || !covers(entry, first, pages, access))
+			continue;
+		if (!found || entry->first < found->first ||
+		    (entry->first == found->first && entry->born < found->born))
+			found = entry;
+	}
+	return found;
+}
+
+static void step_evict_exact(struct __test_metadata *_metadata, struct model *model)
+{
+	struct entry *target = any_entry(model, false);
+	unsigned int first = target ? target->first : draw(model, PAGES - 8);
+	uint32_t access = access_of[draw(model, ARRAY_SIZE(access_of))];
+	uint64_t addr = (uintptr_t)model->buf + first * RVC_PAGE;
+	uint64_t length = draw(model, 2 * RVC_PAGE) + 1;
+	struct rv_evict_params_out out;
+	int ret = rvc_evict_exact(model->fd, addr, length, access, &out);
+	struct entry *entry = first_idle(model, first, (length + RVC_PAGE - 1) / RVC_PAGE, access);
+
+	if (!entry) {
+		ASSERT_EQ(-ENOENT, ret);
+		return;
+	}
+	ASSERT_EQ(0, ret);
+	ASSERT_EQ(length, out.bytes);
+	ASSERT_EQ(1, out.count);
+	evict(model, entry);
+}
+
+static void step_evict_range(struct __test_metadata *_metadata, struct model *model)
+{
+	unsigned int first = draw(model, PAGES - 16);
+	unsigned int pages = draw(model, 16);
+	uint64_t bytes = 0, count = 0;
+	struct rv_evict_params_out out;
+
+	ASSERT_EQ(0, rvc_evict_range(model->fd, (uintptr_t)model->buf + first * RVC_PAGE,
+				     pages * RVC_PAGE, &out));
+	for (int i = 0; i < ENTRIES; i++) {
+		struct entry *entry = &model->entry[i];
+
+		if (!pages || entry->references || !overlaps(entry, first, pages))
+			continue;
+		bytes += entry->pages * RVC_PAGE;
+		count++;
+		evict(model, entry);
+	}
+	ASSERT_EQ(bytes, out.bytes);
+	ASSERT_EQ(count, out.count);
+}
+
+static void step_evict_amount(struct __test_metadata *_metadata, struct model *model)
+{
+	uint64_t goal_bytes = draw(model, 16 * RVC_PAGE), goal_count = draw(model, 4);
+	uint64_t bytes = 0, count = 0;
+	struct rv_evict_params_out out;
+	struct entry *entry;
+	int ret = rvc_evict_amount(model->fd, goal_bytes, goal_count, &out);
+
+	do {
+		entry = oldest(model);
+		if (!entry)
+			break;
+		bytes += entry->pages * RVC_PAGE;
+		count++;
+		evict(model, entry);
+	} while (bytes < goal_bytes || count < goal_count);
+	if (!count) {
+		ASSERT_EQ(-ENOENT, ret);
+		return;
+	}
+	ASSERT_EQ(0, ret);
+	ASSERT_EQ(bytes, out.bytes);
+	ASSERT_EQ(count, out.count);
+}
+
+static void step_evict(struct __test_metadata *_metadata, struct model *model)
+{
+	switch (draw(model, 3)) {
+	case 0:
+		return step_evict_exact(_metadata, model);
+	case 1:
+		return step_evict_range(_metadata, model);
+	default:
+		return step_evict_amount(_metadata, model);
+	}
+}
+
 static void step_memory(struct __test_metadata *_metadata, struct model *model)
 {
 	unsigned int first = draw(model, PAGES - 8);
@@ -943,7 +1049,7 @@ static void run_model(struct __test_metadata *_metadata, FIXTURE_DATA(cache) *ca
 	for (int step = 0; step < steps; step++) {
 		/* By turns more registrations than releases and fewer: full, then idle. */
 		unsigned int regs = step / 100 % 2 ? 5 : 15;
-		unsigned int kind = draw(model, 20);
+		unsigned int kind = draw(model, 21);
 
 		if (kind < regs)
 			step_reg(_metadata, model);
@@ -951,6 +1057,8 @@ static void run_model(struct __test_metadata *_metadata, FIXTURE_DATA(cache) *ca
 			step_dereg(_metadata, model);
 		else if (kind < 18)
 			step_wrong_dereg(_metadata, model);
+		else if (kind < 19)
+			step_evict(_metadata, model);
 		else
 			step_memory(_metadata, model);
 		compare(_metadata, model, seed, step);

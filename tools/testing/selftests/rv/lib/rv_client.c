@@ -191,6 +191,46 @@ int rvc_dereg(int fd, const struct rvc_mr *mr)
 	return rvc_dereg_raw(fd, mr->handle, mr->addr, mr->length, mr->access);
 }
 
+static int evict(int fd, struct rv_evict_params *params, struct rv_evict_params_out *out)
+{
+	int ret = rvc_ioctl(fd, RV_IOCTL_EVICT, params);
+
+	if (!ret)
+		*out = params->out;
+	return ret;
+}
+
+int rvc_evict_exact(int fd, uint64_t addr, uint64_t length, uint32_t access,
+		    struct rv_evict_params_out *out)
+{
+	struct rv_evict_params params = {
+		.in.type = RV_EVICT_TYPE_SEARCH_EXACT,
+		.in.search = { .addr = addr, .length = length, .access = access },
+	};
+
+	return evict(fd, &params, out);
+}
+
+int rvc_evict_range(int fd, uint64_t addr, uint64_t length, struct rv_evict_params_out *out)
+{
+	struct rv_evict_params params = {
+		.in.type = RV_EVICT_TYPE_SEARCH_RANGE,
+		.in.search = { .addr = addr, .length = length },
+	};
+
+	return evict(fd, &params, out);
+}
+
+int rvc_evict_amount(int fd, uint64_t bytes, uint32_t count, struct rv_evict_params_out *out)
+{
+	struct rv_evict_params params = {
+		.in.type = RV_EVICT_TYPE_AMOUNT,
+		.in.amount = { .bytes = bytes, .count = count },
+	};
+
+	return evict(fd, &params, out);
+}
+
 int rvc_cache_stats(int fd, struct rv_cache_stats_params_out *stats)
 {
 	memset(stats, 0xaa, sizeof(*stats));

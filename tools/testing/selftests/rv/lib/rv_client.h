@@ -90,6 +90,10 @@ void rvc_attach_to_r5(struct rv_attach_params_r5 *r5, const struct rv_attach_par
 int rvc_reg(int fd, const void *addr, uint64_t length, uint32_t access, struct rvc_mr *mr);
 int rvc_dereg(int fd, const struct rvc_mr *mr);
 int rvc_dereg_raw(int fd, uint64_t handle, uint64_t addr, uint64_t length, uint32_t access);
+int rvc_evict_exact(int fd, uint64_t addr, uint64_t length, uint32_t access,
+		    struct rv_evict_params_out *out);
+int rvc_evict_range(int fd, uint64_t addr, uint64_t length, struct rv_evict_params_out *out);
+int rvc_evict_amount(int fd, uint64_t bytes, uint32_t count, struct rv_evict_params_out *out);
 int rvc_cache_stats(int fd, struct rv_cache_stats_params_out *stats);
 int rvc_event_stats(int fd, struct rv_event_stats_params_out *stats);
 
