@@ -19,6 +19,9 @@ BANDWIDTH_GOAL_SIZES = (64 * plan.KIB, plan.MIB)
 # A hit may cost so many times an ioctl that does nothing, a miss so many times ibv_reg_mr.
 HIT_GOAL = 4.0
 MISS_GOAL = 1.3
+# POST to event may take so many times the round trip of ib_write_lat.
+LATENCY_GOAL = 1.2
+LATENCY_GOAL_SIZES = (64, 4 * plan.KIB)
 
 
 @dataclass
@@ -42,6 +45,31 @@ class Pair:
             "queue_pairs": self.pairs,
             "ours": statistics.median(self.ours),
             "reference": statistics.median(self.reference),
+            "ratio": self.ratio,
+            "samples_ours": self.ours,
+            "samples_reference": self.reference,
+        }
+
+
+@dataclass
+class Latency:
+    """Samples of ours and of the reference, round by round, in microseconds."""
+
+    size: int
+    ours: list[float] = field(default_factory=list)
+    reference: list[float] = field(default_factory=list)
+
+    @property
+    def ratio(self) -> float:
+        """The median of the ratios of neighbours in time."""
+        return statistics.median(a / b for a, b in zip(self.ours, self.reference, strict=True))
+
+    def row(self) -> dict[str, Any]:
+        """The figures of the table."""
+        return {
+            "size": self.size,
+            "post_to_event_us": statistics.median(self.ours),
+            "round_trip_us": statistics.median(self.reference),
             "ratio": self.ratio,
             "samples_ours": self.ours,
             "samples_reference": self.reference,
@@ -83,6 +111,33 @@ def reference_rate(path: Path) -> float:
     return float(rows[-1])
 
 
+def our_latency(path: Path) -> float:
+    """The median from POST to event, microseconds."""
+    return json.loads(path.read_text())["post_to_event_us"]["median"]
+
+
+def reference_latency(path: Path) -> float:
+    """The typical round trip of ib_write_lat, which prints half of it, microseconds."""
+    pattern = r"^\s*\d+\s+\d+\s+[\d.]+\s+[\d.]+\s+([\d.]+)\s.*$"
+    rows = re.findall(pattern, path.read_text(), re.MULTILINE)
+    if not rows:
+        raise ValueError(f"no figures in {path}")
+    return 2 * float(rows[-1])
+
+
+def latency(folder: Path, rounds: int) -> list[Latency]:
+    """Read all measurements of single writes."""
+    result = []
+    for size in plan.LATENCY_SIZES:
+        one = Latency(size)
+        for number in range(rounds):
+            end = f"{size}.{number}.out"
+            one.ours.append(our_latency(folder / f"lat.rv.{end}"))
+            one.reference.append(reference_latency(folder / f"lat.ib.{end}"))
+        result.append(one)
+    return result
+
+
 def bandwidth(folder: Path, rounds: int, sizes: Sequence[int]) -> list[Pair]:
     """Read all measurements of bandwidth."""
     result = []
@@ -107,8 +162,16 @@ def registration(folder: Path) -> dict[str, list[dict[str, float]]]:
     return result
 
 
-def goals(pairs: Sequence[Pair], costs: dict[str, list[dict[str, float]]]) -> Iterator[Goal]:
+def goals(
+    pairs: Sequence[Pair],
+    latencies: Sequence[Latency],
+    costs: dict[str, list[dict[str, float]]],
+) -> Iterator[Goal]:
     """All figures that are wanted."""
+    for one in latencies:
+        if one.size in LATENCY_GOAL_SIZES:
+            what = f"POST to event of {size(one.size)}, of ib_write_lat's round trip"
+            yield Goal(what, one.ratio, LATENCY_GOAL, at_least=False)
     for pair in pairs:
         if pair.size in BANDWIDTH_GOAL_SIZES:
             limit = BANDWIDTH_GOALS[pair.pairs]
@@ -126,7 +189,9 @@ def size(number: int) -> str:
     """A size for people."""
     if number >= plan.MIB:
         return f"{number // plan.MIB} MiB"
-    return f"{number // plan.KIB} KiB"
+    if number >= plan.KIB:
+        return f"{number // plan.KIB} KiB"
+    return f"{number} B"
 
 
 def bandwidth_table(pairs: Sequence[Pair]) -> list[str]:
@@ -137,6 +202,19 @@ def bandwidth_table(pairs: Sequence[Pair]) -> list[str]:
         ratios = [a / b for a, b in zip(pair.ours, pair.reference, strict=True)]
         lines.append(
             f"{size(pair.size):>7}  {pair.pairs:3}  {row['ours']:9.2f}  {row['reference']:11.2f}  "
+            f"{row['ratio']:6.2f}  {min(ratios):.2f} ... {max(ratios):.2f}"
+        )
+    return lines
+
+
+def latency_table(latencies: Sequence[Latency]) -> list[str]:
+    """The table of single writes."""
+    lines = ["   size  POST to event us  ib_write_lat round trip us   ratio  (medians; all ratios)"]
+    for one in latencies:
+        row = one.row()
+        ratios = [a / b for a, b in zip(one.ours, one.reference, strict=True)]
+        lines.append(
+            f"{size(one.size):>7}  {row['post_to_event_us']:16.1f}  {row['round_trip_us']:26.1f}  "
             f"{row['ratio']:6.2f}  {min(ratios):.2f} ... {max(ratios):.2f}"
         )
     return lines

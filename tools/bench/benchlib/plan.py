@@ -22,6 +22,10 @@ VOLUME = 48 * MIB
 MOST_WRITES = 3072
 LEAST_WRITES = 32
 
+# Sizes of single writes whose time counts, and how many writes make a measurement.
+LATENCY_SIZES = (64, 4 * KIB, 64 * KIB)
+LATENCY_WRITES = 500
+
 # How rv registers memory, see /sys/kernel/debug/rv/registration.
 REGISTRATION = ("auto", "user", "fast")
 
@@ -70,6 +74,23 @@ def bandwidth(rounds: int, sizes: Sequence[int]) -> Iterator[Step]:
                 end = f"{size}.{pairs}.{number}"
                 both = [ours(size, pairs, f"rv.{end}"), reference(size, pairs, f"ib.{end}")]
                 yield from both if number % 2 == 0 else reversed(both)
+
+
+def latency(rounds: int) -> Iterator[Step]:
+    """From POST to event beside the ping-pong of ib_write_lat, both without a pause, in turns."""
+    for number in range(rounds):
+        for size in LATENCY_SIZES:
+            end = f"{size}.{number}"
+            client = (
+                f"rv-perf client $VM_PEER_IP --size {size} --iters {LATENCY_WRITES} "
+                f"--block-size {size} --window 1 --buffers 1 --busy-poll --quiet --json"
+            )
+            command = f"ib_write_lat -d rxe0 -x $GID -s {size} -n {LATENCY_WRITES} -u {TIMEOUT} -F"
+            both = [
+                Step(f"lat.rv.{end}", "perf", "rv-perf server --once --quiet", client),
+                Step(f"lat.ib.{end}", "ib", command, f"{command} $VM_PEER_IP"),
+            ]
+            yield from both if number % 2 == 0 else reversed(both)
 
 
 def registration(rounds: int) -> Iterator[Step]:

@@ -41,14 +41,29 @@ class Figures(unittest.TestCase):
         good = figures.Pair(plan.MIB, 1, [9.6], [10.0])
         bad = figures.Pair(plan.MIB, 4, [9.6], [10.0])
         free = figures.Pair(4096, 1, [1.0], [10.0])
-        goals = list(figures.goals([good, bad, free], {}))
+        goals = list(figures.goals([good, bad, free], [], {}))
         self.assertEqual([goal.met for goal in goals], [True, False])
         self.assertIn("1 MiB, 4 queue pairs", goals[1].text())
 
+    def test_latency(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for size in plan.LATENCY_SIZES:
+                result = {"post_to_event_us": {"median": 300.0}}
+                (folder / f"lat.rv.{size}.0.out").write_text(json.dumps(result))
+                row = f" {size}       500          90.1        400.0        150.0  151.0  3.0  170  190\n"
+                (folder / f"lat.ib.{size}.0.out").write_text(row)
+            latencies = figures.latency(folder, 1)
+        self.assertEqual([one.ratio for one in latencies], [1.0] * len(plan.LATENCY_SIZES))
+        self.assertIn("64 B", figures.latency_table(latencies)[1])
+        slow = figures.Latency(64, [370.0], [300.0])
+        goals = list(figures.goals([], [latencies[0], slow], {}))
+        self.assertEqual([goal.met for goal in goals], [True, False])
+
     def test_registration_goals(self) -> None:
-        goals = list(figures.goals([], {"auto": [COST]}))
+        goals = list(figures.goals([], [], {"auto": [COST]}))
         self.assertEqual([goal.met for goal in goals], [True, True])
-        goals = list(figures.goals([], {"auto": [{**COST, "hit_idle": 4.5, "miss": 70.0}]}))
+        goals = list(figures.goals([], [], {"auto": [{**COST, "hit_idle": 4.5, "miss": 70.0}]}))
         self.assertEqual([goal.met for goal in goals], [False, False])
 
     def test_tables_and_charts(self) -> None:

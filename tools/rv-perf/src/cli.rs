@@ -162,6 +162,10 @@ pub(crate) struct Client {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=16))]
     pub(crate) num_conn: u8,
 
+    /// Look for completions without a pause: the shortest times, for a whole processor
+    #[arg(long)]
+    pub(crate) busy_poll: bool,
+
     /// Compare SHA-256 check sums of what was sent and what arrived
     #[arg(long)]
     pub(crate) verify: bool,

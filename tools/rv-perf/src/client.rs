@@ -19,6 +19,7 @@ use crate::failure::{
     Result, //
 };
 use crate::interrupt::Interrupt;
+use crate::latency::Latency;
 use crate::message::{
     Done,
     Hello,
@@ -108,6 +109,7 @@ fn transfer(
             window: args.window,
             seconds: times.arrived.as_secs_f64(),
             completion_seconds: times.completed.as_secs_f64(),
+            latency: Some(times.latency),
             stored: done.stored,
             sha256_sent,
             sha256_received: done.sha256,
@@ -171,6 +173,7 @@ fn prepare(
 struct Times {
     completed: Duration,
     arrived: Duration,
+    latency: Latency,
     side: Side,
 }
 
@@ -194,14 +197,15 @@ fn send(
         source,
         memory: Memory::new(plan, *blocks)?,
         target,
+        busy_poll: args.busy_poll,
     };
     let mut progress = Progress::new("sending", plan.bytes(), args.common.quiet);
     let started = Instant::now();
-    let has_arrived = sender.run(args.window, &mut progress)?;
+    let sent = sender.run(args.window, &mut progress)?;
     let completed = started.elapsed();
     let side = session.side(plan.writes(), plan.bytes())?;
     control.send(&Message::Finished(Box::new(side.clone())))?;
-    if !has_arrived {
+    if !sent.has_arrived {
         await_arrived(control)?;
     }
     let arrived = started.elapsed();
@@ -209,6 +213,7 @@ fn send(
     Ok(Times {
         completed,
         arrived,
+        latency: sent.latency,
         side,
     })
 }

@@ -16,6 +16,7 @@ mod digest;
 mod failure;
 mod frame;
 mod interrupt;
+mod latency;
 mod message;
 mod plan;
 mod progress;

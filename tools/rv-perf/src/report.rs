@@ -23,6 +23,7 @@ use crate::failure::{
     Failure,
     Result, //
 };
+use crate::latency::Latency;
 use crate::message::Side;
 use crate::plan::Plan;
 use crate::units::{
@@ -42,6 +43,8 @@ pub(crate) struct Transfer {
     pub(crate) seconds: f64,
     /// From the first write to the last completion.
     pub(crate) completion_seconds: f64,
+    /// How long the writes took, if known here.
+    pub(crate) latency: Option<Latency>,
     /// Where the server put the file.
     pub(crate) stored: Option<String>,
     /// Check sum of the sender, if wanted and known here.
@@ -121,6 +124,7 @@ impl Report {
             "seconds": transfer.seconds,
             "completion_seconds": transfer.completion_seconds,
             "mib_per_s": mib_per_second(plan.bytes(), transfer.seconds),
+            "post_to_event_us": transfer.latency.as_ref().map(Latency::to_json),
             "sha256_sent": transfer.sha256_sent,
             "sha256_received": transfer.sha256_received,
             "verified": self.verified(),
@@ -133,6 +137,9 @@ impl Report {
     fn to_text(&self) -> String {
         let mut text = format!("{}\n", self.table());
         text.push_str(&self.summary());
+        if let Some(latency) = &self.transfer.latency {
+            text.push_str(&latency.to_text());
+        }
         if let Some(stored) = &self.transfer.stored {
             text.push_str(&format!("stored as {stored}\n"));
         }
@@ -276,6 +283,7 @@ mod tests {
                 window: 16,
                 seconds: 0.5,
                 completion_seconds: 0.4,
+                latency: None,
                 stored: Some("/tmp/data".into()),
                 sha256_sent: Some("aa".into()),
                 sha256_received: received.map(String::from),

@@ -3,6 +3,7 @@
 //! The client's loop: keep a window of writes under way.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use rv_client::{
     Access,
@@ -17,6 +18,7 @@ use crate::failure::{
     Failure,
     Result, //
 };
+use crate::latency::Latency;
 use crate::message::{
     Message,
     Ready,
@@ -37,6 +39,8 @@ struct Flight {
     number: u64,
     length: u64,
     source: Mr,
+    /// When it was posted.
+    posted: Instant,
 }
 
 /// Where the data is before it is sent.
@@ -88,15 +92,23 @@ pub(crate) struct Sender<'a> {
     pub(crate) memory: Memory,
     /// Where it goes.
     pub(crate) target: &'a Target,
+    /// Look for completions without a pause.
+    pub(crate) busy_poll: bool,
+}
+
+/// What a transfer has shown on the sending side.
+pub(crate) struct Sent {
+    /// The receiver has already said that everything arrived, which it may notice before we see the
+    /// last completion.
+    pub(crate) has_arrived: bool,
+    /// How long the writes took.
+    pub(crate) latency: Latency,
 }
 
 impl Sender<'_> {
     /// Sends everything, with at most `window` writes under way, until all completions are there.
-    ///
-    /// Tells whether the receiver has already said that everything arrived, which it may notice
-    /// before we see the last completion.
-    pub(crate) fn run(self, window: u32, progress: &mut Progress) -> Result<bool> {
-        Flights::new(self, window).run(progress)
+    pub(crate) fn run(self, window: u32, progress: &mut Progress) -> Result<Sent> {
+        Flights::new(self, window)?.run(progress)
     }
 }
 
@@ -116,12 +128,14 @@ struct Flights<'a> {
     lent: u64,
     /// The receiver has everything.
     arrived: bool,
+    /// How long the writes took.
+    latency: Latency,
 }
 
 impl<'a> Flights<'a> {
     /// Starts with nothing under way.
-    fn new(sender: Sender<'a>, window: u32) -> Self {
-        Self {
+    fn new(sender: Sender<'a>, window: u32) -> Result<Self> {
+        Ok(Self {
             lent: sender.target.ready.credits,
             sender,
             table: (0..window).map(|_| None).collect(),
@@ -131,12 +145,13 @@ impl<'a> Flights<'a> {
             next: 0,
             completed: 0,
             arrived: false,
-        }
+            latency: Latency::new()?,
+        })
     }
 
     /// Keeps the window full until all is done.
-    fn run(mut self, progress: &mut Progress) -> Result<bool> {
-        let mut backoff = Backoff::default();
+    fn run(mut self, progress: &mut Progress) -> Result<Sent> {
+        let mut backoff = Backoff::new(self.sender.busy_poll);
         let mut deadline = Deadline::new(self.sender.control.timeout());
         while self.completed < self.sender.plan.writes() {
             let reaped = self.reap(progress)?;
@@ -151,7 +166,10 @@ impl<'a> Flights<'a> {
             deadline.check("no write was completed")?;
             backoff.wait();
         }
-        Ok(self.arrived)
+        Ok(Sent {
+            has_arrived: self.arrived,
+            latency: self.latency,
+        })
     }
 
     /// Takes all completions out of the ring.
@@ -182,6 +200,7 @@ impl<'a> Flights<'a> {
                 flight.number
             )));
         }
+        self.latency.add(flight.posted.elapsed());
         flight.source.deregister()?;
         self.free.push(place);
         self.completed += 1;
@@ -238,6 +257,7 @@ impl<'a> Flights<'a> {
             number,
             length,
             source: attachment.register(&memory.buffer, range, Access::Source)?,
+            posted: Instant::now(),
         })
     }
 
@@ -260,7 +280,12 @@ impl<'a> Flights<'a> {
             // CAST: A place in a small table.
             wr_id: place as u64,
         };
-        match session.conn.post(&write) {
+        let posted = Instant::now();
+        let outcome = session.conn.post(&write);
+        if let Some(Some(flight)) = self.table.get_mut(place) {
+            flight.posted = posted;
+        }
+        match outcome {
             Ok(_) => Ok(true),
             Err(error) if error.is_transient() => Ok(false),
             Err(error) => Err(error.into()),

@@ -150,6 +150,7 @@ fn transfer(args: &cli::Server, control: &mut Control) -> Result<Report> {
             window: hello.window,
             seconds,
             completion_seconds: seconds,
+            latency: None,
             stored: done.stored,
             sha256_sent: None,
             sha256_received: done.sha256,

@@ -36,9 +36,19 @@ pub(crate) struct Backoff {
     slept: Duration,
     /// Time slept between two events, lately.
     usual: Duration,
+    /// Never sleep.
+    busy: bool,
 }
 
 impl Backoff {
+    /// Polling without a pause, if `busy`.
+    pub(crate) fn new(busy: bool) -> Self {
+        Self {
+            busy,
+            ..Self::default()
+        }
+    }
+
     /// Something happened.
     pub(crate) fn reset(&mut self) {
         if self.rounds == 0 {
@@ -57,6 +67,10 @@ impl Backoff {
 
     /// Nothing happened: wait.
     pub(crate) fn wait(&mut self) {
+        if self.busy {
+            std::hint::spin_loop();
+            return;
+        }
         match self.next() {
             None => thread::yield_now(),
             Some(time) => thread::sleep(time),
@@ -172,7 +186,7 @@ mod tests {
         let mut backoff = Backoff {
             rounds: u32::MAX,
             slept: Duration::MAX,
-            usual: Duration::ZERO,
+            ..Backoff::default()
         };
         assert_eq!(backoff.next(), Some(LONGEST));
         assert_eq!(backoff.next(), Some(LONGEST));
