@@ -76,6 +76,23 @@ registration() {
 	[ ! -w $SWITCH ] || echo auto >$SWITCH
 }
 
+# with_crowd CROWD COMMAND...: do it in company, for which CROWD is the command.
+with_crowd() {
+	crowd=$1
+	shift
+	$crowd >"$VM_RESULTS/crowd" 2>&1 &
+	company=$!
+	until grep -q ready "$VM_RESULTS/crowd"; do
+		kill -0 $company 2>/dev/null || fail "$crowd: $(tail -n 1 "$VM_RESULTS/crowd")"
+		sleep 0.1
+	done
+	vm-barrier crowd
+	"$@"
+	kill $company
+	wait $company
+	return 0
+}
+
 # step KEY KIND SETTING COMMAND: one step, as this VM sees it.
 step() {
 	key=$1 kind=$2 setting=$3
@@ -85,6 +102,8 @@ step() {
 	1.perf) serve "$key" 7471 "$@" ;;
 	1.ib) serve "$key" 18515 "$@" ;;
 	2.perf | 2.ib) ask "$key" "$@" ;;
+	1.crowd) with_crowd "$setting" serve "$key" 7471 "$@" ;;
+	2.crowd) with_crowd "$setting" ask "$key" "$@" ;;
 	2.reg) registration "$key" "$setting" "$@" ;;
 	esac
 }

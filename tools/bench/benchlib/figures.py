@@ -138,6 +138,41 @@ def latency(folder: Path, rounds: int) -> list[Latency]:
     return result
 
 
+@dataclass
+class Crowd:
+    """The time from POST to event in company, round by round, in microseconds."""
+
+    processes: int
+    connections: int
+    times: list[float] = field(default_factory=list)
+
+    def row(self) -> dict[str, Any]:
+        """The figures of the table."""
+        return {
+            "processes": self.processes,
+            "connections": self.connections,
+            "post_to_event_us": statistics.median(self.times),
+            "samples": self.times,
+        }
+
+
+def crowds(folder: Path, rounds: int) -> list[Crowd]:
+    """Read all measurements in company."""
+    result = []
+    for processes, connections in plan.CROWDS:
+        one = Crowd(processes, connections)
+        for number in range(rounds):
+            path = folder / f"crowd.{processes}.{connections}.{number}.out"
+            one.times.append(our_latency(path))
+        result.append(one)
+    return result
+
+
+def scale(folder: Path) -> list[dict[str, float]]:
+    """Read the costs of calls by the number of processes and connections."""
+    return json.loads((folder / "scale.out").read_text())["scale"]
+
+
 def bandwidth(folder: Path, rounds: int, sizes: Sequence[int]) -> list[Pair]:
     """Read all measurements of bandwidth."""
     result = []
@@ -217,6 +252,19 @@ def latency_table(latencies: Sequence[Latency]) -> list[str]:
             f"{size(one.size):>7}  {row['post_to_event_us']:16.1f}  {row['round_trip_us']:26.1f}  "
             f"{row['ratio']:6.2f}  {min(ratios):.2f} ... {max(ratios):.2f}"
         )
+    return lines
+
+
+def scale_table(company: Sequence[Crowd], costs: Sequence[dict[str, float]]) -> list[str]:
+    """The table of costs by the number of processes and connections."""
+    names = ("attach", "close", "hit", "create", "share", "connected")
+    posts = {(one.processes, one.connections): one.row()["post_to_event_us"] for one in company}
+    head = "".join(f"{name:>11}" for name in names)
+    lines = [f"processes  connections{head}  POST to event of 4 KiB   us, medians"]
+    for row in costs:
+        cells = "".join(f"{row[name]:11.2f}" for name in names)
+        post = posts.get((int(row["processes"]), int(row["connections"])), float("nan"))
+        lines.append(f"{int(row['processes']):9}  {int(row['connections']):11}{cells}  {post:22.1f}")
     return lines
 
 

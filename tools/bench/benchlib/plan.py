@@ -26,6 +26,11 @@ LEAST_WRITES = 32
 LATENCY_SIZES = (64, 4 * KIB, 64 * KIB)
 LATENCY_WRITES = 500
 
+# What there may be beside one process with one connection: processes and connections.
+CROWDS = ((1, 1), (8, 1), (64, 1), (1, 16), (1, 64))
+CROWD_KEY = "62656e63-6800-4000-8000-000000000001"
+CROWD_SIZE = 4 * KIB
+
 # How rv registers memory, see /sys/kernel/debug/rv/registration.
 REGISTRATION = ("auto", "user", "fast")
 
@@ -91,6 +96,24 @@ def latency(rounds: int) -> Iterator[Step]:
                 Step(f"lat.ib.{end}", "ib", command, f"{command} $VM_PEER_IP"),
             ]
             yield from both if number % 2 == 0 else reversed(both)
+
+
+def scale(rounds: int) -> Iterator[Step]:
+    """Costs as the number of processes and of connections grows."""
+    for number in range(rounds):
+        for members, conns in CROWDS:
+            client = (
+                f"rv-perf client $VM_PEER_IP --size {CROWD_SIZE} --iters {LATENCY_WRITES} "
+                f"--block-size {CROWD_SIZE} --window 1 --buffers 1 --job-key {CROWD_KEY} "
+                "--busy-poll --quiet --json"
+            )
+            crowd = (
+                f"rv-bench --device rxe0 crowd --members {members if conns > 1 else members - 1} "
+                f"--conns {conns - 1} --job-key {CROWD_KEY}"
+            )
+            key = f"crowd.{members}.{conns}.{number}"
+            yield Step(key, "crowd", "rv-perf server --once --quiet", client, setting=crowd)
+    yield Step("scale", "reg", "true", "rv-bench --device rxe0 scale --json", setting="auto")
 
 
 def registration(rounds: int) -> Iterator[Step]:

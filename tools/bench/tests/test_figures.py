@@ -60,6 +60,22 @@ class Figures(unittest.TestCase):
         goals = list(figures.goals([], [latencies[0], slow], {}))
         self.assertEqual([goal.met for goal in goals], [True, False])
 
+    def test_scale(self) -> None:
+        names = ("attach", "close", "hit", "create", "share", "connected")
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            rows = []
+            for processes, connections in plan.CROWDS:
+                row = {"processes": processes, "connections": connections}
+                rows.append({**row, **{name: 7.0 for name in names}})
+                result = {"post_to_event_us": {"median": 100.0 * processes}}
+                path = folder / f"crowd.{processes}.{connections}.0.out"
+                path.write_text(json.dumps(result))
+            (folder / "scale.out").write_text(json.dumps({"scale": rows}))
+            table = figures.scale_table(figures.crowds(folder, 1), figures.scale(folder))
+        self.assertEqual(len(table), 1 + len(plan.CROWDS))
+        self.assertIn("6400.0", table[3])
+
     def test_registration_goals(self) -> None:
         goals = list(figures.goals([], [], {"auto": [COST]}))
         self.assertEqual([goal.met for goal in goals], [True, True])

@@ -34,7 +34,7 @@ class Steps(unittest.TestCase):
                 self.assertEqual(plan.writes(size, pairs) % pairs, 0)
 
     def test_lines(self) -> None:
-        for step in [*plan.bandwidth(1, plan.SIZES), *plan.registration(5)]:
+        for step in [*plan.bandwidth(1, plan.SIZES), *plan.scale(1), *plan.registration(5)]:
             self.assertEqual(len(step.line().split("\t")), 5)
             self.assertNotIn("\n", step.line())
 

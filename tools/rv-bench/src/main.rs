@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `rv-bench`: what the registration calls of `/dev/rv` cost, beside those of libibverbs.
+//! `rv-bench`: what the calls of `/dev/rv` cost: those for registration beside libibverbs, and
+//! others with more and more processes and connections.
 
 mod clock;
+mod crowd;
 mod registration;
+mod scale;
 mod verbs;
 
 use std::error::Error;
@@ -13,7 +16,11 @@ use std::net::{
 };
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{
+    Args,
+    Parser,
+    Subcommand, //
+};
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{
     CellAlignment,
@@ -23,6 +30,7 @@ use rv_client::{
     AttachConfig,
     Attachment,
     Device,
+    Endpoint,
     JobKey,
     PortChoice,
     Sysfs, //
@@ -30,10 +38,12 @@ use rv_client::{
 use serde_json::json;
 
 use crate::clock::Clock;
+use crate::crowd::Crowd;
 use crate::registration::{
     Costs,
     Times, //
 };
+use crate::scale::Cost;
 use crate::verbs::Pd;
 
 /// Measures REG_MEM and DEREG_MEM of /dev/rv beside ibv_reg_mr and ibv_dereg_mr
@@ -45,9 +55,17 @@ use crate::verbs::Pd;
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
+    /// What to do instead.
+    #[command(subcommand)]
+    command: Option<Command>,
+
     /// RDMA device [default: the only one]
-    #[arg(long, short)]
+    #[arg(long, short, global = true)]
     device: Option<String>,
+
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
 
     /// Times to measure each call; hits and DEREG_MEM in batches
     #[arg(long, short, default_value_t = 51, value_parser = clap::value_parser!(u32).range(5..))]
@@ -57,10 +75,49 @@ struct Cli {
     #[arg(long, short, value_delimiter = ',', default_values_t = [4, 64, 1024, 2048])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     sizes: Vec<u32>,
+}
 
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+/// What else there is to do.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Measures calls in jobs of 1, 8 and 64 processes, and with 1, 16 and 64 connections
+    Scale {
+        /// Times to measure each call
+        #[arg(long, short, default_value_t = 21, value_parser = clap::value_parser!(u32).range(5..))]
+        rounds: u32,
+    },
+
+    /// Lets processes join a job, each with connections that nobody uses, until it is killed: company
+    /// for measurements with other tools
+    Crowd {
+        /// Processes
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=512))]
+        members: u32,
+
+        /// What they join.
+        #[command(flatten)]
+        job: Job,
+    },
+
+    /// Is one process of a crowd, until standard input ends
+    #[command(hide = true)]
+    Member {
+        /// What it joins.
+        #[command(flatten)]
+        job: Job,
+    },
+}
+
+/// A job, and what a process has in it.
+#[derive(Args, Clone, Copy, Debug)]
+struct Job {
+    /// Job to join, 32 hexadecimal digits
+    #[arg(long, value_name = "UUID")]
+    job_key: JobKey,
+
+    /// Connections of each process, to nodes that do not exist
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024))]
+    conns: u32,
 }
 
 fn main() -> ExitCode {
@@ -74,9 +131,39 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
-    let attachment = attach(cli)?;
-    let device = attachment.endpoint().device.clone();
-    let pd = Pd::open(&device)?;
+    let device = device(cli)?;
+    match &cli.command {
+        None => registration(cli, &device),
+        Some(Command::Scale { rounds }) => scale(cli, &device, *rounds),
+        Some(Command::Crowd { members, job }) => {
+            let _crowd = Crowd::gather(&device, job.job_key, *members, job.conns)?;
+            println!("ready");
+            loop {
+                std::thread::park();
+            }
+        }
+        Some(Command::Member { job }) => crowd::member(&device, job.job_key, job.conns),
+    }
+}
+
+/// Measures what depends on the number of processes and connections.
+fn scale(cli: &Cli, device: &str, rounds: u32) -> Result<(), Box<dyn Error>> {
+    let costs = scale::measure(device, KEY, rounds)?;
+    if cli.json {
+        println!(
+            "{}",
+            json!({ "tool": "rv-bench", "device": device, "rounds": rounds, "scale": costs })
+        );
+    } else {
+        println!("{}", scale_table(&costs));
+    }
+    Ok(())
+}
+
+/// Measures registration.
+fn registration(cli: &Cli, device: &str) -> Result<(), Box<dyn Error>> {
+    let attachment = attach(&endpoint(device)?, KEY)?;
+    let pd = Pd::open(device)?;
     let clock = Clock::calibrate();
     // CAST: KiB of at most 1 GiB.
     let sizes: Vec<usize> = cli.sizes.iter().map(|kib| *kib as usize * 1024).collect();
@@ -98,25 +185,35 @@ fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Attaches to the device, alone in a job.
-fn attach(cli: &Cli) -> Result<Attachment, Box<dyn Error>> {
-    let sysfs = Sysfs::default();
-    let device = match (&cli.device, sysfs.devices().as_slice()) {
-        (Some(device), _) => device.clone(),
-        (None, [device]) => device.clone(),
+/// The job of a process that measures alone.
+const KEY: JobKey = JobKey(*b"rv-bench\0\0\0\0\0\0\0\0");
+
+/// The device that the options name, or the only one.
+fn device(cli: &Cli) -> Result<String, Box<dyn Error>> {
+    match (&cli.device, Sysfs::default().devices().as_slice()) {
+        (Some(device), _) => Ok(device.clone()),
+        (None, [device]) => Ok(device.clone()),
         (None, devices) => {
-            return Err(format!("name a device with --device: {}", devices.join(", ")).into())
+            Err(format!("name a device with --device: {}", devices.join(", ")).into())
         }
-    };
+    }
+}
+
+/// The device's port.
+fn endpoint(device: &str) -> rv_client::Result<Endpoint> {
     let choice = PortChoice {
-        device: Some(device),
+        device: Some(device.to_owned()),
         port: 1,
         gid_index: None,
     };
-    let endpoint = sysfs.select(&choice, IpAddr::from(Ipv4Addr::UNSPECIFIED))?;
+    Sysfs::default().select(&choice, IpAddr::from(Ipv4Addr::UNSPECIFIED))
+}
+
+/// Attaches to a port. rv-perf attaches in the same way, so that both fit into one job.
+fn attach(endpoint: &Endpoint, job_key: JobKey) -> rv_client::Result<Attachment> {
     let config = AttachConfig {
-        endpoint,
-        job_key: JobKey(*b"rv-bench\0\0\0\0\0\0\0\0"),
+        endpoint: endpoint.clone(),
+        job_key,
         num_conn: 1,
         index_bits: 9,
         ring_entries: 0,
@@ -125,7 +222,7 @@ fn attach(cli: &Cli) -> Result<Attachment, Box<dyn Error>> {
         reconnect_timeout: 0,
         heartbeat_interval: 0,
     };
-    Ok(Device::open()?.attach(&config)?)
+    Device::open()?.attach(&config)
 }
 
 /// Shows the costs to people.
@@ -163,6 +260,39 @@ fn table(costs: &[Costs]) -> Table {
     table
 }
 
+/// Shows the costs by processes and connections to people.
+fn scale_table(costs: &[Cost]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(UTF8_BORDERS_ONLY);
+    table.set_header([
+        "processes",
+        "connections",
+        "ATTACH",
+        "close",
+        "hit",
+        "CREATE",
+        "CREATE shared",
+        "CONNECTED",
+    ]);
+    for cost in costs {
+        let numbers = [cost.processes, cost.connections].map(|number| number.to_string());
+        let times = [
+            cost.attach,
+            cost.close,
+            cost.hit,
+            cost.create,
+            cost.share,
+            cost.connected,
+        ];
+        let cells = times.iter().map(|time| format!("{time:.2}"));
+        table.add_row(numbers.into_iter().chain(cells));
+    }
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,5 +304,13 @@ mod tests {
         let cli = Cli::try_parse_from(["rv-bench", "--sizes", "4,64"]).unwrap();
         assert_eq!(cli.sizes, [4, 64]);
         assert!(Cli::try_parse_from(["rv-bench", "--rounds", "1"]).is_err());
+        assert!(
+            Cli::try_parse_from(["rv-bench", "scale", "--json"])
+                .unwrap()
+                .json
+        );
+        assert!(Cli::try_parse_from(["rv-bench", "crowd"]).is_err());
+        let key = "00ff00ff-0000-0000-0000-00ff0f0f00ff";
+        assert!(Cli::try_parse_from(["rv-bench", "crowd", "--job-key", key]).is_ok());
     }
 }
