@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import mirrors
+from . import apt, mirrors
 from .report import Failure
 
-FLAVOUR = "amd64"
+FLAVOUR = apt.ARCHITECTURE
 
 
 @dataclass(frozen=True)
@@ -87,42 +85,8 @@ def parse_stanzas(text: str) -> list[tuple[str, str]]:
 
 
 def ask_archive(mirror: str, pocket: str, log: Path) -> list[tuple[str, str]]:
-    """The packages of `pocket`, read with the host's apt in a state of its own."""
-    with tempfile.TemporaryDirectory(prefix="rdmavt-apt-") as name:
-        state = Path(name)
-        (state / "lists/partial").mkdir(parents=True)
-        (state / "cache/archives/partial").mkdir(parents=True)
-        (state / "status").touch()
-        line = f"deb [signed-by={mirrors.KEYRING}] {mirror} {pocket} main\n"
-        (state / "sources.list").write_text(line)
-        settings = {
-            "Dir::State": state,
-            "Dir::State::lists": state / "lists",
-            "Dir::State::status": state / "status",
-            "Dir::Cache": state / "cache",
-            "Dir::Etc::sourcelist": state / "sources.list",
-            "Dir::Etc::sourceparts": "/dev/null",
-            "Dir::Etc::preferences": "/dev/null",
-            "Dir::Etc::preferencesparts": "/dev/null",
-            "APT::Architecture": FLAVOUR,
-            "APT::Architectures": FLAVOUR,
-            "APT::Sandbox::User": "root",
-            "APT::Update::Error-Mode": "any",
-            "APT::Update::Post-Invoke-Success": "",
-            "DPkg::Post-Invoke": "",
-            "Acquire::Languages": "none",
-        }
-        options = [f"-o{key}={value}" for key, value in settings.items()]
-        for command in (["apt-get", "update"], ["apt-cache", "dumpavail"]):
-            done = subprocess.run(
-                [*command, *options], capture_output=True, text=True, errors="replace", check=False
-            )
-            with log.open("a") as file:
-                shown = done.stdout if command[0] == "apt-get" else ""
-                file.write(f"$ {' '.join(command)}\n{shown}{done.stderr}")
-            if done.returncode != 0:
-                raise Failure(
-                    f"cannot read {pocket} from {mirror}: check the network, or set DEBIAN_MIRROR "
-                    f"to a mirror that carries it; apt's words are in {log}"
-                )
-        return parse_stanzas(done.stdout)
+    """The packages of `pocket`."""
+    line = f"deb [signed-by={mirrors.KEYRING}] {mirror} {pocket} main"
+    with apt.reader([line], log) as archive:
+        archive.update(f"{pocket} from {mirror}")
+        return parse_stanzas(archive.run("apt-cache", "dumpavail"))
