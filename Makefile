@@ -19,7 +19,7 @@ JOBS := $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DEFAULT_GOAL := all
 .PHONY: all modules modules_install install clean distclean cacheclean check \
-	check-host check-vm fmt fmtcheck clippy rustdoc demo bench shell setup help
+	check-host check-vm check-long check-psm3 fmt fmtcheck clippy rustdoc demo bench shell setup help
 
 ## Build
 all: modules ## build all modules into build/modules (the default)
@@ -59,6 +59,12 @@ check-host: setup ## the part of check that boots no VM
 
 check-vm: setup ## the part of check that boots VMs, with the builds it needs
 	@tools/check/run --group vm
+
+check-psm3: setup ## the part of check that runs PSM3 (libfabric) over /dev/rv
+	@tools/check/run psm3-control psm3-kernel
+
+check-long: setup ## what check leaves out because it takes long
+	@tools/check/run --group long
 
 fmt: setup ## format all Rust code
 	@$(ENTER) tools/check/rustfmt

@@ -29,11 +29,18 @@ class Suite:
     parser: str = "exit"
     # host or vm, for check-host and check-vm.
     group: str = "host"
+    # Not in `make check`, for it takes too long; `make check-long` runs these.
+    long: bool = False
     # Paths that the suite is made of; one that is missing is a failure.
     needs: Sequence[str] = ()
     # Suites whose failure makes this one pointless. They are run before it.
     after: Sequence[str] = ()
 
+
+# The programs of tools/testing/psm3, with libfabric in the VMs.
+PSM3 = "tools/testing/psm3"
+PSM3_VMS = ("tools/psm3/vm-tests", "--name", "psm3", "--vms", "2", "--rxe")
+PSM3_VMS_WITH_RV = (*PSM3_VMS, "--load", "rv")
 
 SUITES = (
     Suite(
@@ -208,6 +215,33 @@ SUITES = (
         needs=("tools/testing/rv-perf/transfer",),
         after=("modules", "rv-perf-build"),
     ),
+    Suite(
+        name="psm3-build",
+        what="libfabric with PSM3 and fabtests, built against our header",
+        planned=140,
+        command=("tools/psm3/build", "release", "faults"),
+        group="vm",
+    ),
+    Suite(
+        name="psm3-control",
+        what="PSM3 between two VMs without rv: what fails here is not rv's doing",
+        planned=100,
+        command=(*PSM3_VMS, f"{PSM3}/control"),
+        parser="tap",
+        group="vm",
+        needs=(f"{PSM3}/control",),
+        after=("psm3-build",),
+    ),
+    Suite(
+        name="psm3-kernel",
+        what="PSM3 between two VMs through rv's connections",
+        planned=100,
+        command=(*PSM3_VMS_WITH_RV, f"{PSM3}/kernel"),
+        parser="tap",
+        group="vm",
+        needs=(f"{PSM3}/kernel",),
+        after=("modules", "psm3-build"),
+    ),
 )
 
 
@@ -219,9 +253,16 @@ def choose(names: Sequence[str], group: str | None) -> list[Suite]:
         raise ValueError(f"no suite {unknown[0]}; there are: {' '.join(table)}")
     wanted = set(names)
     if not names:
-        wanted = {suite.name for suite in SUITES if group in (None, suite.group)}
+        wanted = {suite.name for suite in SUITES if belongs(suite, group)}
     while True:
         more = {name for suite in wanted for name in table[suite].after} - wanted
         if not more:
             return [suite for suite in SUITES if suite.name in wanted]
         wanted |= more
+
+
+def belongs(suite: Suite, group: str | None) -> bool:
+    """Whether a suite is in a group: host and vm are of the short ones, as is no group."""
+    if suite.long or group == "long":
+        return suite.long and group == "long"
+    return group in (None, suite.group)
