@@ -9,9 +9,10 @@
 //!   that their user-space part would pass: see [`DIRECT_DRIVERS`];
 //! - **fast registration** ([`FastMr`]): pin the pages ([`Umem`]), list them in a region and post a
 //!   REG_MR work request on a queue pair of the same PD. Works with every device that has fast
-//!   registration at all, and is the default.
+//!   registration at all, and is the default. Such a region can be used again: LOCAL_INV makes it
+//!   a [`FreeMr`].
 //!
-//! Either way the region is deregistered, which makes its keys invalid, before its pages are
+//! Either way the keys are invalid, by deregistration or by LOCAL_INV, before the pages are
 //! unpinned.
 
 use crate::{
@@ -98,11 +99,12 @@ impl Access {
 ///
 /// # Invariants
 ///
-/// `raw` is a region in `pd` that is ours to deregister; if it is a fast registration, `umem` are
-/// its pages.
+/// `raw` is a region in `pd` that is ours to deregister; if it is for fast registration, `list_len`
+/// is the number of pages that it can list, else 0, and `umem` are the pages that it lists.
 pub struct Mr {
     raw: NonNull<sys::ib_mr>,
     umem: Option<Umem>,
+    list_len: u32,
     pd: Arc<Pd>,
 }
 
@@ -149,8 +151,25 @@ impl Mr {
         Ok(Self {
             raw: NonNull::new(raw).ok_or(ENOMEM)?,
             umem: None,
+            list_len: 0,
             pd: pd.clone(),
         })
+    }
+
+    /// Gives the region back to be invalidated with [`Qp::post_local_inv`], if it was made by fast
+    /// registration.
+    ///
+    /// # Errors
+    ///
+    /// The region, if it is another one.
+    ///
+    /// [`Qp::post_local_inv`]: crate::qp::Qp::post_local_inv
+    pub fn into_fast(self) -> Result<FastMr, Self> {
+        if self.list_len > 0 {
+            Ok(FastMr(self))
+        } else {
+            Err(self)
+        }
     }
 
     fn raw(&self) -> &sys::ib_mr {
@@ -178,6 +197,11 @@ impl Mr {
         self.raw().iova
     }
 
+    /// The number of pages that a region for fast registration can list, 0 for any other region.
+    pub fn list_len(&self) -> u32 {
+        self.list_len
+    }
+
     /// The length in bytes.
     pub fn length(&self) -> u64 {
         self.raw().length
@@ -195,12 +219,73 @@ impl Drop for Mr {
     }
 }
 
-/// A region for fast registration: its pages are listed, its keys not yet valid.
+/// A region for fast registration that lists no pages, and whose keys are not valid.
+pub struct FreeMr(Mr);
+
+impl FreeMr {
+    /// Makes a region that can list `pages` pages.
+    ///
+    /// # Context
+    ///
+    /// Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `EOPNOTSUPP` if the device has no fast registration; `EINVAL` for no pages, or if it cannot
+    /// list so many; else the driver's error.
+    pub fn new(pd: &Arc<Pd>, pages: u32) -> Result<Self> {
+        let limit = pd.device().max_fast_reg_pages();
+        if limit == 0 {
+            return Err(EOPNOTSUPP);
+        }
+        if pages == 0 || pages > limit {
+            return Err(EINVAL);
+        }
+        // SAFETY: The PD is valid.
+        let raw = from_err_ptr(unsafe {
+            sys::ib_alloc_mr(pd.as_raw(), sys::ib_mr_type_IB_MR_TYPE_MEM_REG, pages)
+        })?;
+        // INVARIANT: Allocated above.
+        Ok(Self(Mr {
+            raw: NonNull::new(raw).ok_or(ENOMEM)?,
+            umem: None,
+            list_len: pages,
+            pd: pd.clone(),
+        }))
+    }
+
+    /// Lists the pages of `umem`, to be known to the device under `iova`.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if there are more pages than the region can list, or `iova` has another offset in
+    /// its page than the memory; else the driver's error. The region is gone then.
+    pub fn list(self, umem: Umem, iova: u64) -> Result<FastMr> {
+        // CAST: A page has few bytes.
+        let offset_mask = PAGE_SIZE as u64 - 1;
+        let Self(mut mr) = self;
+        if u32::try_from(umem.pages())? > mr.list_len || (iova ^ umem.address()) & offset_mask != 0
+        {
+            return Err(EINVAL);
+        }
+        // INVARIANT: The pages that are listed below.
+        mr.umem = Some(umem);
+        mr.list_pages()?;
+        // SAFETY: The region is not registered yet, so its address may be chosen.
+        unsafe { mr.raw.as_mut() }.iova = iova;
+        Ok(FastMr(mr))
+    }
+}
+
+/// A region for fast registration: its pages are listed, its keys not yet valid, or no longer to be
+/// used.
 ///
 /// [`Qp::post_reg_mr`] makes them valid; when that has completed well, [`FastMr::registered`] is
-/// the [`Mr`].
+/// the [`Mr`]. [`Qp::post_local_inv`] makes them invalid; when that has completed well,
+/// [`FastMr::invalidated`] is the [`FreeMr`].
 ///
 /// [`Qp::post_reg_mr`]: crate::qp::Qp::post_reg_mr
+/// [`Qp::post_local_inv`]: crate::qp::Qp::post_local_inv
 pub struct FastMr(Mr);
 
 impl FastMr {
@@ -212,34 +297,9 @@ impl FastMr {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the device cannot list so many pages, or `iova` has another offset in its page
-    /// than the memory; `EOPNOTSUPP` if the device has no fast registration; else the driver's
-    /// error.
+    /// Those of [`FreeMr::new`] and [`FreeMr::list`].
     pub fn new(pd: &Arc<Pd>, umem: Umem, iova: u64) -> Result<Self> {
-        // CAST: A page has few bytes.
-        let offset_mask = PAGE_SIZE as u64 - 1;
-        let pages = u32::try_from(umem.pages())?;
-        let limit = pd.device().max_fast_reg_pages();
-        if limit == 0 {
-            return Err(EOPNOTSUPP);
-        }
-        if pages > limit || (iova ^ umem.address()) & offset_mask != 0 {
-            return Err(EINVAL);
-        }
-        // SAFETY: The PD is valid.
-        let raw = from_err_ptr(unsafe {
-            sys::ib_alloc_mr(pd.as_raw(), sys::ib_mr_type_IB_MR_TYPE_MEM_REG, pages)
-        })?;
-        // INVARIANT: Allocated above; `umem` are the pages that are listed below.
-        let mut mr = Mr {
-            raw: NonNull::new(raw).ok_or(ENOMEM)?,
-            umem: Some(umem),
-            pd: pd.clone(),
-        };
-        mr.list_pages()?;
-        // SAFETY: The region is not registered yet, so its address may be chosen.
-        unsafe { mr.raw.as_mut() }.iova = iova;
-        Ok(Self(mr))
+        FreeMr::new(pd, u32::try_from(umem.pages())?)?.list(umem, iova)
     }
 
     pub(crate) fn as_raw(&self) -> *mut sys::ib_mr {
@@ -256,9 +316,39 @@ impl FastMr {
     pub fn registered(self) -> Mr {
         self.0
     }
+
+    /// The region without its pages, which are unpinned, and with new keys, once the work request
+    /// of [`Qp::post_local_inv`] has completed well.
+    ///
+    /// # Context
+    ///
+    /// Sleeps.
+    ///
+    /// # Safety
+    ///
+    /// It must have completed with [`Status::SUCCESS`] since the keys were made valid the last time.
+    ///
+    /// [`Qp::post_local_inv`]: crate::qp::Qp::post_local_inv
+    /// [`Status::SUCCESS`]: crate::wc::Status::SUCCESS
+    pub unsafe fn invalidated(self) -> FreeMr {
+        let Self(mut mr) = self;
+        mr.umem = None;
+        mr.advance_keys();
+        FreeMr(mr)
+    }
 }
 
 impl Mr {
+    /// Changes the part of the keys that is the user's (IBTA 10.6.5.1): who still has the old ones
+    /// gets nothing.
+    fn advance_keys(&mut self) {
+        // SAFETY: A computation.
+        let next = unsafe { sys::ib_inc_rkey(self.rkey()) };
+        // CAST: The user's part is the lowest byte.
+        // SAFETY: The region is ours, for fast registration and not registered.
+        unsafe { sys::ib_update_fast_reg_key(self.raw.as_ptr(), next as u8) };
+    }
+
     /// Lists the pages of `umem` in the region.
     fn list_pages(&mut self) -> Result {
         let umem = self.umem.as_ref().ok_or(EINVAL)?;

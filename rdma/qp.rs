@@ -407,6 +407,23 @@ impl<H: Handler> Qp<H> {
         self.post_send(work, &mut wr.wr)
     }
 
+    /// Posts the invalidation of the keys of the region that `work` holds, signaled.
+    ///
+    /// `work` comes back with the completion.
+    ///
+    /// # Context, errors
+    ///
+    /// As [`Qp::post_write_imm`].
+    pub fn post_local_inv(&self, work: H::Send) -> Result
+    where
+        H::Send: AsRef<FastMr>,
+    {
+        let mut wr: sys::ib_send_wr = pin_init::zeroed();
+        wr.opcode = sys::ib_wr_opcode_IB_WR_LOCAL_INV;
+        wr.ex.invalidate_rkey = work.as_ref().rkey();
+        self.post_send(work, &mut wr)
+    }
+
     /// Completes `wr` with a slot for `work` and posts it.
     fn post_send(&self, work: H::Send, wr: &mut sys::ib_send_wr) -> Result {
         let slot = self.table.take_slot(Work::Send(work))?;

@@ -107,6 +107,7 @@ impl Attachment {
             request.identity.port,
             request.identity.gid_index,
             request.cache_mib,
+            request.fr_pages,
             device.workqueue().clone(),
         )?;
         Arc::pin_init(

@@ -77,6 +77,18 @@ module! {
             default: 1024,
             description: "The same, for applications that ask for the larger one",
         },
+        fr_batch_size: u32 {
+            default: 256,
+            description: "Regions kept ready for fast registration, per open file, 0 for none",
+        },
+        fr_page_list_len: u32 {
+            default: 1024,
+            description: "Pages of each of them, if the application does not say",
+        },
+        fr_pool_wm_lo: u32 {
+            default: 64,
+            description: "So few regions left ready have more made, 0 for a quarter of all",
+        },
     },
 }
 

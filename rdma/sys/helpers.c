@@ -90,6 +90,16 @@ int rust_rdma_ib_dereg_mr(struct ib_mr *mr)
 	return ib_dereg_mr(mr);
 }
 
+u32 rust_rdma_ib_inc_rkey(u32 rkey)
+{
+	return ib_inc_rkey(rkey);
+}
+
+void rust_rdma_ib_update_fast_reg_key(struct ib_mr *mr, u8 newkey)
+{
+	ib_update_fast_reg_key(mr, newkey);
+}
+
 struct ib_umem *rust_rdma_ib_umem_get_va(struct ib_device *device,
 					 unsigned long addr, size_t size,
 					 int access)

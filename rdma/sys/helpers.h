@@ -34,6 +34,8 @@ int rust_rdma_ib_post_send(struct ib_qp *qp, const struct ib_send_wr *wr);
 int rust_rdma_ib_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr);
 int rust_rdma_ib_check_mr_access(struct ib_device *device, unsigned int flags);
 int rust_rdma_ib_dereg_mr(struct ib_mr *mr);
+u32 rust_rdma_ib_inc_rkey(u32 rkey);
+void rust_rdma_ib_update_fast_reg_key(struct ib_mr *mr, u8 newkey);
 struct ib_umem *rust_rdma_ib_umem_get_va(struct ib_device *device,
 					 unsigned long addr, size_t size,
 					 int access);

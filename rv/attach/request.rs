@@ -29,6 +29,8 @@ mod limit {
 pub(crate) struct Request {
     pub(super) dev_name: [u8; 64],
     pub(super) cache_mib: u32,
+    /// Pages of a region that is kept ready for fast registration.
+    pub(super) fr_pages: u32,
     pub(super) identity: Identity,
     pub(super) params: Params,
     pub(super) cq_entries: u32,
@@ -101,6 +103,10 @@ impl Request {
         Ok(Self {
             dev_name,
             cache_mib,
+            fr_pages: or_default(
+                input.fr_page_list_len,
+                *module_parameters::fr_page_list_len.value_ref(),
+            ),
             identity: Identity {
                 uid: current_uid(),
                 port: u32::from(input.port_num),

@@ -7,6 +7,7 @@ use super::{
         device_address,
         Range, //
     },
+    region::Region,
     store::{
         State,
         Store, //
@@ -51,7 +52,7 @@ pub(super) struct Entry {
     /// The address of the first byte, in terms of the device.
     pub(super) iova: u64,
     store: Arc<Store>,
-    mr: SetOnce<Mr>,
+    region: SetOnce<Region>,
     pub(super) local: LockedBy<Local, State>,
 }
 
@@ -96,7 +97,7 @@ impl Entry {
             handle,
             iova: device_address(handle, range.start()),
             store: store.clone(),
-            mr: SetOnce::new(),
+            region: SetOnce::new(),
             local: store.locked_by(Local::default()),
         };
         Arc::pin_init(
@@ -110,13 +111,20 @@ impl Entry {
     }
 
     /// Gives the entry its region.
-    pub(super) fn set_mr(&self, mr: Mr) {
-        self.mr.populate(mr);
+    pub(super) fn set_region(&self, region: Region) {
+        self.region.populate(region);
     }
 
     /// The region. Every entry in the store has one.
     pub(super) fn mr(&self) -> Option<&Mr> {
-        self.mr.as_ref()
+        self.region.as_ref().and_then(Region::mr)
+    }
+
+    /// Has the region deregistered with the last reference, and not used again.
+    pub(super) fn discard(&self) {
+        if let Some(region) = self.region.as_ref() {
+            region.discard();
+        }
     }
 
     /// Returns whether the entry is for `access` and all of `range`.

@@ -8,6 +8,7 @@
 //! is.
 
 use super::{
+    entry::EntryRef,
     range::Range,
     store::Store, //
 };
@@ -88,8 +89,7 @@ impl Store {
             state.check_open()?;
             state.evict_covering(range, access).ok_or(ENOENT)?
         };
-        // Deregisters it.
-        drop(entry);
+        deregister(entry);
         Ok(Evicted {
             bytes: range.len(),
             count: 1,
@@ -110,6 +110,7 @@ impl Store {
             for entry in batch.into_iter().flatten() {
                 empty = false;
                 evicted.add(entry.range.len());
+                deregister(entry);
             }
             if empty {
                 return Ok(evicted);
@@ -129,7 +130,7 @@ impl Store {
             };
             let Some(entry) = entry else { break };
             evicted.add(entry.range.len());
-            drop(entry);
+            deregister(entry);
             if evicted.bytes >= bytes && evicted.count >= count {
                 break;
             }
@@ -140,4 +141,10 @@ impl Store {
             _ => Ok(evicted),
         }
     }
+}
+
+/// Deregisters an entry that has left the store: this is the last reference.
+fn deregister(entry: EntryRef) {
+    entry.discard();
+    drop(entry);
 }

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A queue pair connected to itself, on which fast registrations are posted.
+//! A queue pair connected to itself, on which fast registrations and invalidations are posted.
 //!
 //! No packet ever leaves it: registering a region is work for the queue, not for the wire.
+//!
+//! A registration is waited for. An invalidation is not: the request owns the region with its
+//! pinned pages, and the completion unpins them and puts the region back in the pool. However a
+//! request ends, its region is invalidated or deregistered before its pages are unpinned.
 
+use super::pool::{
+    Permit,
+    Pool,
+    MAX_INVALIDATIONS, //
+};
 use kernel::{
     new_mutex,
     prelude::*,
@@ -37,8 +46,8 @@ use rdma::{
     }, //
 };
 
-/// Registrations that can be under way at the same time.
-const DEPTH: u32 = 400;
+/// Registrations that can be under way at the same time, beside invalidations.
+const MAX_REGISTRATIONS: u32 = 400;
 
 /// How long a registration may take: some ten thousand times what it takes.
 const TIMEOUT: Msecs = 3000;
@@ -56,15 +65,19 @@ struct Request {
     done: Event,
 }
 
-/// A registration under way: the region belongs to the queue pair.
-struct Posted {
-    mr: FastMr,
-    request: Arc<Request>,
+/// A request under way: the region belongs to the queue pair.
+enum Posted {
+    /// A registration, and who waits for it.
+    Register(FastMr, Arc<Request>),
+    /// An invalidation.
+    Invalidate(FastMr, Permit),
 }
 
 impl AsRef<FastMr> for Posted {
     fn as_ref(&self) -> &FastMr {
-        &self.mr
+        match self {
+            Self::Register(mr, _) | Self::Invalidate(mr, _) => mr,
+        }
     }
 }
 
@@ -76,9 +89,19 @@ impl Handler for Completions {
     type Recv = ();
 
     fn send_done(&self, posted: Posted, wc: &Wc) {
-        let Posted { mr, request } = posted;
-        *request.outcome.lock() = Some((mr, wc.status));
-        request.done.happen();
+        match posted {
+            Posted::Register(mr, request) => {
+                *request.outcome.lock() = Some((mr, wc.status));
+                request.done.happen();
+            }
+            Posted::Invalidate(mr, permit) if wc.is_ok() => {
+                // SAFETY: This is the completion of the LOCAL_INV of this region, a success. Its
+                // keys were made valid before it had been given to `recycle`.
+                permit.put(unsafe { mr.invalidated() });
+            }
+            // Deregistered.
+            Posted::Invalidate(mr, _permit) => drop(mr),
+        }
     }
 
     fn recv_done(&self, (): (), _wc: &Wc) -> Repost<()> {
@@ -101,6 +124,8 @@ pub(super) enum Failure {
 /// A queue pair connected to itself.
 pub(super) struct Loopback {
     qp: Qp<Completions>,
+    /// Where invalidated regions go.
+    pool: Option<Arc<Pool>>,
 }
 
 impl Loopback {
@@ -114,9 +139,15 @@ impl Loopback {
     /// # Errors
     ///
     /// `ENOENT` if there is no such GID, `ENOMEM`, or the driver's error.
-    pub(super) fn new(pd: &Arc<Pd>, port: u32, gid_index: u16) -> Result<Self> {
+    pub(super) fn new(
+        pd: &Arc<Pd>,
+        port: u32,
+        gid_index: u16,
+        pool: Option<Arc<Pool>>,
+    ) -> Result<Self> {
+        let depth = MAX_REGISTRATIONS + MAX_INVALIDATIONS;
         let init = Init {
-            max_send_wr: DEPTH.min(pd.device().max_qp_wr()),
+            max_send_wr: depth.min(pd.device().max_qp_wr()),
             max_recv_wr: 1,
             // The last reference to a region may be dropped there.
             poll: PollContext::Workqueue,
@@ -124,6 +155,7 @@ impl Loopback {
         let handler = Arc::new(Completions, GFP_KERNEL)?;
         let this = Self {
             qp: Qp::new(pd, &init, handler)?,
+            pool,
         };
         this.connect(pd, port, gid_index)?;
         Ok(this)
@@ -171,10 +203,7 @@ impl Loopback {
             GFP_KERNEL,
         )
         .map_err(Failure::Refused)?;
-        let posted = Posted {
-            mr,
-            request: request.clone(),
-        };
+        let posted = Posted::Register(mr, request.clone());
         self.qp
             .post_reg_mr(posted, access)
             .map_err(Failure::Refused)?;
@@ -188,6 +217,20 @@ impl Loopback {
             Some((mr, Status::SUCCESS)) => Ok(mr.registered()),
             Some((_, Status::FLUSHED)) => Err(Failure::Flushed),
             _ => Err(Failure::Broken(EFAULT)),
+        }
+    }
+
+    /// Has a region made invalid and put in the pool. If it cannot be used again it is deregistered,
+    /// before this returns.
+    ///
+    /// # Context
+    ///
+    /// Sleeps, but waits for no completion.
+    pub(super) fn recycle(&self, mr: Mr) {
+        let permit = self.pool.as_ref().and_then(|pool| Pool::admit(pool, &mr));
+        if let (Some(permit), Ok(mr)) = (permit, mr.into_fast()) {
+            // If it cannot be posted the region is dropped, and so deregistered.
+            let _ = self.qp.post_local_inv(Posted::Invalidate(mr, permit));
         }
     }
 }

@@ -39,6 +39,7 @@
 //! The registrar's mutex is held while a queue pair is made. Nothing of the above is taken under
 //! it, and it is not taken under any of it.
 
+use crate::module_parameters;
 use kernel::{
     page::PAGE_SIZE,
     prelude::*,
@@ -64,8 +65,11 @@ mod eviction;
 mod loopback;
 mod lru;
 pub(crate) mod policy;
+mod pool;
 mod range;
+mod region;
 mod registrar;
+mod sizes;
 mod stats;
 mod store;
 
@@ -77,8 +81,10 @@ pub(crate) use eviction::{
     Evicted,
     Selection, //
 };
+use pool::Pool;
 use range::Range;
 use registrar::Registrar;
+use sizes::Sizes;
 pub(crate) use stats::Stats;
 use store::{
     Insertion,
@@ -127,7 +133,8 @@ impl MrCache {
     /// Creates an empty cache of `limit_mib` MiB for the calling process.
     ///
     /// Regions are made in `pd`. If that takes a queue pair, it is one on `port`, on RoCE with the
-    /// GID at `gid_index`. `queue` is used to deregister what has become useless.
+    /// GID at `gid_index`; regions of `fr_pages` pages are kept ready for that. `queue` is used to
+    /// make those, and to deregister what has become useless.
     ///
     /// # Context
     ///
@@ -141,20 +148,34 @@ impl MrCache {
         port: u32,
         gid_index: u16,
         limit_mib: u32,
+        fr_pages: u32,
         queue: WorkqueueRef,
     ) -> Result<Arc<Self>> {
         let mm = MmRef::current().ok_or(EINVAL)?;
         mm.prepare_notifiers()?;
+        let pool = Self::pool(pd, fr_pages, &queue);
         let store = Store::new(limit_mib, queue)?;
         Arc::pin_init(
             pin_init!(Self {
                 process: ARef::from(current!().group_leader()),
                 mm,
                 store,
-                registrar <- Registrar::new(pd.clone(), port, gid_index),
+                registrar <- Registrar::new(pd.clone(), port, gid_index, pool),
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// The pool of regions, if the parameters and the device want one. A cache does without if it
+    /// cannot be made.
+    fn pool(pd: &Arc<Pd>, fr_pages: u32, queue: &WorkqueueRef) -> Option<Arc<Pool>> {
+        let sizes = Sizes::new(
+            *module_parameters::fr_batch_size.value_ref(),
+            *module_parameters::fr_pool_wm_lo.value_ref(),
+            fr_pages,
+            pd.device().max_fast_reg_pages(),
+        )?;
+        Pool::new(pd.clone(), sizes, queue.clone()).ok()
     }
 
     /// Checks that the caller is a thread of the process that attached, and that its memory is
@@ -218,11 +239,11 @@ impl MrCache {
             .inspect_err(|_| self.store.count_failed())?;
         for _ in 0..TRIES {
             let seen = entry.read_begin();
-            let mr = self
+            let region = self
                 .registrar
                 .register(&range, entry.iova, rdma_access)
                 .inspect_err(|_| self.store.count_failed())?;
-            match self.store.insert(&entry, addr, mr, seen)? {
+            match self.store.insert(&entry, addr, region, seen)? {
                 Insertion::Done(registered) => return Ok(registered),
                 Insertion::Outdated => {}
             }
@@ -292,6 +313,7 @@ impl MrCache {
     ///
     /// Sleeps, for a time that depends on the number of entries only.
     pub(crate) fn close(&self) {
+        self.registrar.close_pool();
         self.store.close();
         self.registrar.close();
     }

@@ -11,7 +11,9 @@ use super::{
         Loopback, //
     },
     policy::Policy,
-    range::Range, //
+    pool::Pool,
+    range::Range,
+    region::Region, //
 };
 use kernel::{
     new_mutex,
@@ -25,6 +27,7 @@ use rdma::{
     mr::{
         Access,
         FastMr,
+        FreeMr,
         Mr, //
     },
     pd::Pd,
@@ -40,6 +43,7 @@ pub(super) struct Registrar {
     pd: Arc<Pd>,
     port: u32,
     gid_index: u16,
+    pool: Option<Arc<Pool>>,
     #[pin]
     loopback: Mutex<Present>,
 }
@@ -54,11 +58,18 @@ enum Present {
 }
 
 impl Registrar {
-    pub(super) fn new(pd: Arc<Pd>, port: u32, gid_index: u16) -> impl PinInit<Self> {
+    /// `pool` keeps regions for fast registration ready, if there is one.
+    pub(super) fn new(
+        pd: Arc<Pd>,
+        port: u32,
+        gid_index: u16,
+        pool: Option<Arc<Pool>>,
+    ) -> impl PinInit<Self> {
         pin_init!(Self {
             pd,
             port,
             gid_index,
+            pool,
             loopback <- new_mutex!(Present::No),
         })
     }
@@ -78,26 +89,26 @@ impl Registrar {
     /// Those of [`Mr::direct`] or of [`Umem::pin`] and [`FastMr::new`]. Of a fast registration also
     /// `ENXIO` after [`Registrar::close`]; `EFAULT` if the device refuses it, `ETIMEDOUT` if the
     /// device does not answer, `EIO` if others do not stop to fail.
-    pub(super) fn register(&self, range: &Range, iova: u64, access: Access) -> Result<Mr> {
+    pub(super) fn register(&self, range: &Range, iova: u64, access: Access) -> Result<Region> {
         let direct = match Policy::current() {
             Policy::Auto => Mr::direct_allowed(&self.pd),
             Policy::User => true,
             Policy::Fast => false,
         };
         if direct {
-            Mr::direct(&self.pd, range.start(), range.len(), iova, access)
+            Mr::direct(&self.pd, range.start(), range.len(), iova, access).map(Region::from)
         } else {
             self.register_fast(range, iova, access)
         }
     }
 
-    fn register_fast(&self, range: &Range, iova: u64, access: Access) -> Result<Mr> {
+    fn register_fast(&self, range: &Range, iova: u64, access: Access) -> Result<Region> {
         for _ in 0..TRIES {
             let umem = Umem::pin(self.pd.device(), range.start(), range.len(), access)?;
-            let mr = FastMr::new(&self.pd, umem, iova)?;
+            let mr = self.list(umem, range.pages(), iova)?;
             let loopback = self.present()?;
             match loopback.register(mr, access) {
-                Ok(mr) => return Ok(mr),
+                Ok(mr) => return Ok(Region::fast(mr, loopback)),
                 Err(Failure::Refused(e)) => return Err(e),
                 Err(Failure::Broken(e)) => {
                     self.retire(&loopback);
@@ -109,6 +120,14 @@ impl Registrar {
         Err(EIO)
     }
 
+    /// Lists pages in a region of the pool, or in one of their own.
+    fn list(&self, umem: Umem, pages: u64, iova: u64) -> Result<FastMr> {
+        match self.pool.as_ref().and_then(|pool| Pool::take(pool, pages)) {
+            Some(mr) => FreeMr::list(mr, umem, iova),
+            None => FastMr::new(&self.pd, umem, iova),
+        }
+    }
+
     /// The present queue pair, made if there is none.
     fn present(&self) -> Result<Arc<Loopback>> {
         let mut present = self.loopback.lock();
@@ -116,7 +135,8 @@ impl Registrar {
             Present::Closed => Err(ENXIO),
             Present::Yes(loopback) => Ok(loopback.clone()),
             Present::No => {
-                let loopback = Loopback::new(&self.pd, self.port, self.gid_index)?;
+                let pool = self.pool.clone();
+                let loopback = Loopback::new(&self.pd, self.port, self.gid_index, pool)?;
                 let loopback = Arc::new(loopback, GFP_KERNEL)?;
                 *present = Present::Yes(loopback.clone());
                 Ok(loopback)
@@ -130,6 +150,13 @@ impl Registrar {
         if matches!(&*present, Present::Yes(loopback) if Arc::ptr_eq(loopback, broken)) {
             // The caller has a reference, so this does not drop it.
             *present = Present::No;
+        }
+    }
+
+    /// Keeps no regions ready any more: those that come back are deregistered.
+    pub(super) fn close_pool(&self) {
+        if let Some(pool) = &self.pool {
+            pool.close();
         }
     }
 

@@ -15,6 +15,7 @@ use super::{
     },
     lru::Lists,
     range::Range,
+    region::Region,
     stats::Stats,
     Registered, //
 };
@@ -39,7 +40,6 @@ use kernel::{
 };
 use rdma::{
     interval_tree::Tree,
-    mr::Mr,
     notifier::{
         FollowUp,
         Sequence,
@@ -176,7 +176,7 @@ impl Store {
         &self,
         entry: &EntryRef,
         addr: u64,
-        mr: Mr,
+        region: Region,
         seen: Sequence,
     ) -> Result<Insertion> {
         loop {
@@ -191,7 +191,7 @@ impl Store {
                     return state.hit(&other, addr).map(Insertion::Done);
                 }
                 if state.stats.has_room(entry.range.len()) {
-                    entry.set_mr(mr);
+                    entry.set_region(region);
                     return state.insert(entry, addr).map(Insertion::Done);
                 }
                 state.evict_oldest()
