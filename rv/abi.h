@@ -4,6 +4,9 @@
  * can see.
  */
 
+#ifndef _RV_ABI_H
+#define _RV_ABI_H
+
 #include <rdma/rv_user_ioctls.h>
 
 enum rv_cmd {
@@ -25,3 +28,5 @@ enum rv_cmd {
 	RV_CMD_GET_EVENT_STATS = RV_IOCTL_GET_EVENT_STATS,
 	RV_CMD_CONN_GET_CONN_COUNT = RV_IOCTL_CONN_GET_CONN_COUNT,
 };
+
+#endif /* _RV_ABI_H */

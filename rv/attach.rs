@@ -38,6 +38,7 @@ use crate::{
         Write, //
     },
     stats::Aggregate,
+    trace,
     wire::Role, //
 };
 use handles::Handles;
@@ -151,6 +152,19 @@ impl Attachment {
 
     pub(crate) fn ring(&self) -> Option<&Arc<Ring>> {
         self.ring.as_ref()
+    }
+
+    /// The process's index.
+    pub(crate) fn index(&self) -> u16 {
+        self.member.index()
+    }
+
+    pub(crate) fn trace_detach(&self) {
+        trace::detach(
+            &self.device().name(),
+            self.job().identity().port,
+            i32::from(self.index()),
+        );
     }
 
     /// Ends the attachment: nothing new is begun on it, and what it holds goes.

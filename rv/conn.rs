@@ -17,6 +17,7 @@ use crate::{
         Sconn, //
     },
     stats::Aggregate,
+    trace,
     wire::{
         Refusal,
         Role, //
@@ -175,6 +176,13 @@ impl Conn {
                 .push_within_capacity(sconn)
                 .map_err(|_| ENOMEM)?;
         }
+        trace::conn_create(
+            conn.handle(),
+            &role,
+            job.params().num_conn,
+            address.rem_addr,
+            &address.dgid.0,
+        );
         Ok(Arc::new(conn, GFP_KERNEL)?)
     }
 

@@ -11,7 +11,8 @@
 use crate::{
     file::File,
     job::Job,
-    listener::Listeners, //
+    listener::Listeners,
+    trace, //
 };
 use kernel::{
     new_mutex,
@@ -63,7 +64,7 @@ pub(crate) fn exit() {
 }
 
 /// The name of a device, with its NUL and zeros behind.
-type Name = [u8; Device::NAME_LEN];
+pub(crate) type Name = [u8; Device::NAME_LEN];
 
 /// Attached files, and whether there may be more.
 struct Files {
@@ -126,6 +127,11 @@ impl RvDevice {
         Ok(device.clone())
     }
 
+    /// The name it has now.
+    pub(crate) fn name(&self) -> Name {
+        *self.name.lock()
+    }
+
     /// The device itself.
     pub(crate) fn rdma(&self) -> &Device {
         &self.device
@@ -180,6 +186,7 @@ impl Client for RvClient {
     fn add(device: &Device) -> Result<Arc<RvDevice>> {
         let device = RvDevice::new(device)?;
         REGISTRY.lock().devices.push(device.clone(), GFP_KERNEL)?;
+        trace::device_add(&device.name());
         Ok(device)
     }
 
@@ -190,6 +197,7 @@ impl Client for RvClient {
     /// 3. what is left (connections being taken down, ioctls under way) ends in bounded time, and
     ///    with it the last reference to the device, for which the caller waits.
     fn remove(device: &RvDevice) {
+        trace::device_remove(&device.name());
         let gone = {
             let mut registry = REGISTRY.lock();
             let at = registry

@@ -17,7 +17,8 @@ use crate::{
         Attachment,
         Request, //
     },
-    ring::Ring, //
+    ring::Ring,
+    trace, //
 };
 use kernel::{
     fs,
@@ -32,6 +33,10 @@ use kernel::{
         Arc,
         ArcBorrow,
         Mutex, //
+    },
+    time::{
+        Instant,
+        Monotonic, //
     },
     uaccess::UserPtr, //
 };
@@ -88,6 +93,7 @@ impl File {
             }
         };
         if let Phase::Attached(attachment) = phase {
+            attachment.trace_detach();
             attachment.device().detach(self);
             attachment.close();
         }
@@ -144,16 +150,18 @@ impl File {
                 state.phase = Phase::Unattached;
             }
         }
-        outcome.map(|()| 0)
+        request.trace(&outcome);
+        outcome.map(|_| 0)
     }
 
-    /// Makes the attachment and tells the caller; undoes it if that is not possible.
+    /// Makes the attachment and tells the caller; undoes it if that is not possible. Returns the
+    /// caller's index.
     fn build(
         self: ArcBorrow<'_, Self>,
         request: &Request,
         revision: Revision,
         arg: UserPtr,
-    ) -> Result {
+    ) -> Result<u16> {
         let attachment = Attachment::new(request)?;
         let undo = |e: Error| {
             attachment.close();
@@ -172,7 +180,8 @@ impl File {
             state.ring = None;
             state.phase = Phase::Unattached;
         }
-        known.map_err(undo)
+        known.map_err(undo)?;
+        Ok(attachment.index())
     }
 
     /// REG_MEM; `params` is its input in the form the caller has.
@@ -267,6 +276,16 @@ impl File {
 // CAST: One bit.
 const CAPABILITIES: u64 = abi::RV_CAP_EVICT as u64;
 
+/// Carries an ioctl out, with trace events before and after.
+#[inline]
+fn traced(cmd: u32, work: impl FnOnce() -> Result<isize>) -> Result<isize> {
+    trace::ioctl_enter(cmd);
+    let began = trace::ioctl_exit_enabled().then(Instant::<Monotonic>::now);
+    let outcome = work();
+    trace::ioctl_exit(cmd, &outcome, began);
+    outcome
+}
+
 #[vtable]
 impl MiscDevice for File {
     type Ptr = Arc<Self>;
@@ -295,7 +314,7 @@ impl MiscDevice for File {
 
     fn ioctl(this: ArcBorrow<'_, Self>, _file: &fs::File, cmd: u32, arg: usize) -> Result<isize> {
         let arg = UserPtr::from_addr(arg);
-        match cmd {
+        traced(cmd, || match cmd {
             abi::RV_CMD_CAPABILITY => this.capability(arg),
             abi::RV_CMD_QUERY_R2 => this.query(arg),
             abi::RV_CMD_ATTACH => this.attach(arg, || abi::read(arg)),
@@ -321,7 +340,7 @@ impl MiscDevice for File {
             abi::RV_CMD_CONN_GET_CONN_COUNT => this.exchange(arg, Attachment::conn_count),
             // Not ENOTTY: clients find out by EINVAL what a module does not have.
             _ => Err(EINVAL),
-        }
+        })
     }
 
     /// Only the three forms of REG_MEM are not what they are for 64-bit callers.
@@ -336,10 +355,16 @@ impl MiscDevice for File {
         let address = arg as u32 as usize;
         let arg = UserPtr::from_addr(address);
         match cmd {
-            compat::REG_MEM => this.reg_mem(arg, abi::read::<compat::MemParams>(arg)?.into()),
-            compat::REG_MEM_R4 => this.reg_mem(arg, abi::read::<compat::MemParamsR4>(arg)?.into()),
-            compat::REG_MEM_R1 => this.reg_mem(arg, abi::read::<compat::MemParamsR1>(arg)?.into()),
-            abi::RV_CMD_REG_MEM => Err(EINVAL),
+            compat::REG_MEM => traced(cmd, || {
+                this.reg_mem(arg, abi::read::<compat::MemParams>(arg)?.into())
+            }),
+            compat::REG_MEM_R4 => traced(cmd, || {
+                this.reg_mem(arg, abi::read::<compat::MemParamsR4>(arg)?.into())
+            }),
+            compat::REG_MEM_R1 => traced(cmd, || {
+                this.reg_mem(arg, abi::read::<compat::MemParamsR1>(arg)?.into())
+            }),
+            abi::RV_CMD_REG_MEM => traced(cmd, || Err(EINVAL)),
             _ => Self::ioctl(this, file, cmd, address),
         }
     }

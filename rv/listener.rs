@@ -9,6 +9,7 @@ use crate::{
     conn::Conn,
     device::RvDevice,
     job::Job,
+    trace,
     wire::{
         Farewell,
         Refusal,
@@ -143,7 +144,10 @@ impl Listen for Acceptor {
         });
         if let Err(refusal) = outcome {
             let why = Farewell::refuse(refusal).emit();
-            if let Err(e) = request.id().send_rej(reject::CONSUMER_DEFINED, &why) {
+            let sent = request.id().send_rej(reject::CONSUMER_DEFINED, &why);
+            // CAST: The enum is a `u32`.
+            trace::cm_send(0, 0, c"REJ", refusal as u32, trace::errno(&sent));
+            if let Err(e) = sent {
                 rdma::ratelimited!(pr_warn, "a REJ could not be sent: {:?}\n", e);
             }
         }

@@ -10,7 +10,10 @@
 //! Locks: `producer` is taken in process context only (completions run on a work queue) and has no
 //! lock inside.
 
-use crate::abi;
+use crate::{
+    abi,
+    trace, //
+};
 use kernel::{
     mm::virt::VmaNew,
     new_spinlock,
@@ -154,12 +157,14 @@ impl Ring {
             producer.overflows += 1;
             // The offset is one of the header, so this cannot fail.
             let _ = self.memory.store_u64(OVERFLOW, producer.overflows);
+            producer.trace(trace::ring_overflow, event, conn_handle);
             return;
         }
         if self
             .write(producer.tail, next, &event.to_abi(conn_handle))
             .is_ok()
         {
+            producer.trace(trace::ring_push, event, conn_handle);
             producer.tail = next;
             producer.count(event);
         }
@@ -188,6 +193,16 @@ impl Ring {
 }
 
 impl Producer {
+    /// Traces what becomes of `event`, before the tail moves.
+    #[inline(always)]
+    fn trace(&self, what: impl FnOnce(u64, bool, u32, u32, u64), event: Event, conn: u64) {
+        let (received, len) = match event {
+            Event::Sent { len, .. } => (false, len),
+            Event::Received { len, .. } => (true, len),
+        };
+        what(conn, received, len, self.tail, self.overflows);
+    }
+
     fn count(&mut self, event: Event) {
         match event {
             Event::Sent { status, len, .. } if status == Status::SUCCESS => {

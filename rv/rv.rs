@@ -48,6 +48,7 @@ mod listener;
 mod ring;
 mod sconn;
 mod stats;
+mod trace;
 mod wire;
 
 module! {

@@ -9,6 +9,7 @@ use crate::{
         Params, //
     },
     module_parameters,
+    trace,
     wire::JobKey, //
 };
 use kernel::prelude::*;
@@ -128,6 +129,22 @@ impl Request {
             },
             cq_entries: input.cq_entries,
         })
+    }
+
+    /// Traces how it ended: with an index, or not.
+    pub(crate) fn trace(&self, outcome: &Result<u16>) {
+        trace::attach(
+            &self.dev_name,
+            self.identity.port,
+            self.identity.gid_index,
+            self.identity.uid,
+            self.params.num_conn,
+            self.params.q_depth,
+            self.cache_mib,
+            self.cq_entries,
+            outcome.as_ref().map_or(-1, |index| i32::from(*index)),
+            trace::errno(outcome),
+        );
     }
 }
 

@@ -147,6 +147,20 @@ impl Entry {
     pub(super) fn store(&self) -> &Arc<Store> {
         &self.store
     }
+
+    /// Traces something that happens to the entry, which has so many references.
+    #[inline(always)]
+    pub(super) fn trace(&self, event: impl FnOnce(u64, u64, u64, u64, u32, u32), refs: u32) {
+        let range = &self.range;
+        event(
+            self.store.id(),
+            self.handle,
+            range.start(),
+            range.len(),
+            self.access,
+            refs,
+        );
+    }
 }
 
 impl Target for Entry {

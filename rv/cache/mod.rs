@@ -39,7 +39,10 @@
 //! The registrar's mutex is held while a queue pair is made. Nothing of the above is taken under
 //! it, and it is not taken under any of it.
 
-use crate::module_parameters;
+use crate::{
+    module_parameters,
+    trace, //
+};
 use kernel::{
     page::PAGE_SIZE,
     prelude::*,
@@ -225,6 +228,7 @@ impl MrCache {
         if let Some(found) = self.store.hit(&range, addr, access)? {
             return Ok(found);
         }
+        trace::cache_miss(self.store.id(), range.start(), range.len(), access);
         self.register_new(range, addr, access)
     }
 

@@ -19,6 +19,7 @@ use super::{
     stats::Stats,
     Registered, //
 };
+use crate::trace;
 use kernel::{
     impl_has_work,
     new_spinlock,
@@ -53,12 +54,17 @@ use rdma::{
 pub(super) struct Store {
     #[pin]
     state: SpinLock<State>,
+    /// Names the store in traces and tables.
+    id: u64,
     next_handle: Atomic<u64>,
     /// Drops the dead entries.
     #[pin]
     burial: Work<Store>,
     queue: WorkqueueRef,
 }
+
+/// Gives each store its name.
+static NEXT_ID: Atomic<u64> = Atomic::new(1);
 
 impl_has_work! {
     impl HasWork<Self> for Store { self.burial }
@@ -115,12 +121,18 @@ impl Store {
                         ..Stats::default()
                     },
                 }),
+                id: NEXT_ID.fetch_add(1, Relaxed),
                 next_handle: Atomic::new(1),
                 burial <- new_work!("rv::cache::Store::burial"),
                 queue,
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// The name of the store: no other one has or had it.
+    pub(super) fn id(&self) -> u64 {
+        self.id
     }
 
     pub(super) fn lock(&self) -> &SpinLock<State> {
@@ -358,6 +370,7 @@ impl State {
         let registered = entry.registered(addr).ok_or(EIO)?;
         self.acquire(entry, Holder::User)?;
         self.stats.hit += 1;
+        entry.trace(trace::cache_hit, entry.local.access(self).refs);
         Ok(registered)
     }
 
@@ -370,6 +383,7 @@ impl State {
         // It has no reference yet, as if it were idle.
         self.make_idle(entry);
         self.acquire(entry, Holder::User)?;
+        entry.trace(trace::cache_insert, 1);
         Ok(registered)
     }
 
@@ -406,6 +420,7 @@ impl State {
             return None;
         }
         self.stats.evict += 1;
+        entry.trace(trace::cache_evict, 0);
         self.forget(entry)
     }
 
@@ -421,6 +436,7 @@ impl State {
             return FollowUp::No;
         };
         let local = entry.local.access_mut(self);
+        entry.trace(trace::cache_invalidate, local.refs);
         if local.refs > 0 {
             local.freeing = true;
             return FollowUp::No;
@@ -438,6 +454,7 @@ impl State {
     fn evict(&mut self, entry: &EntryRef) -> Option<EntryRef> {
         self.unlink_idle(entry);
         self.stats.evict += 1;
+        entry.trace(trace::cache_evict, 0);
         self.forget(entry)
     }
 
@@ -488,6 +505,7 @@ impl State {
     fn close_first(&mut self) -> Option<EntryRef> {
         let entry = self.tree.first().map(EntryRef::from)?;
         let local = entry.local.access_mut(self);
+        entry.trace(trace::cache_remove, local.refs);
         let in_use = local.refs > 0;
         local.refs -= core::mem::take(&mut local.user_refs);
         if in_use {
