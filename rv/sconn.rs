@@ -23,6 +23,7 @@ pub(crate) mod data;
 mod link;
 mod server;
 pub(crate) mod state;
+mod trace;
 
 pub(crate) use data::Outstanding;
 
@@ -176,7 +177,7 @@ impl Sconn {
                     req_retries: client::REQ_RETRIES,
                     closed: false,
                 }),
-                link <- new_spinlock!(Link::new(shared.role, depth)),
+                link <- new_spinlock!(Link::new(shared, *index, depth)),
                 comm_est: AtomicFlag::new(false),
                 lost: AtomicFlag::new(false),
                 noticed <- new_work!("rv_sconn::noticed"),
@@ -284,13 +285,17 @@ impl Sconn {
     // --- Going down ------------------------------------------------------------------------------
 
     fn refuse(&self, id: &IdRef, code: u32, refusal: Refusal) {
-        if id.send_rej(code, &Farewell::refuse(refusal).emit()).is_ok() {
+        let sent = id.send_rej(code, &Farewell::refuse(refusal).emit());
+        // CAST: The enum is a `u32`.
+        if self.trace_sent(c"REJ", refusal as u32, sent).is_ok() {
             self.count(|stats| stats.rej_sent += 1);
         }
     }
 
     fn disconnect(&self, id: &IdRef, why: Disconnect) {
-        if id.send_dreq(&Farewell::disconnect(why).emit()).is_ok() {
+        let sent = id.send_dreq(&Farewell::disconnect(why).emit());
+        // CAST: The enum is a `u32`.
+        if self.trace_sent(c"DREQ", why as u32, sent).is_ok() {
             self.count(|stats| stats.dreq_sent += 1);
         }
     }
@@ -322,7 +327,7 @@ impl Sconn {
     /// The peer disconnects. Without a reason it has just come to its end.
     fn on_dreq(&self, id: &IdRef, private: &[u8]) {
         self.count(|stats| stats.dreq_recv += 1);
-        if id.send_drep().is_ok() {
+        if self.trace_sent(c"DREP", 0, id.send_drep()).is_ok() {
             self.count(|stats| stats.drep_sent += 1);
         }
         if Farewell::parse(private) == Farewell::NONE {
@@ -419,6 +424,7 @@ impl cm::Handler for Sconn {
         if !current {
             return;
         }
+        sconn.trace_event(&event);
         match event {
             Event::Rep(rep) => sconn.on_rep(id, &rep),
             Event::Rtu => {

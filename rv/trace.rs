@@ -10,6 +10,7 @@
 
 use crate::{
     device::Name,
+    sconn::state::State,
     wire::Role, //
 };
 use kernel::{
@@ -26,6 +27,7 @@ use kernel::{
         Monotonic, //
     }, //
 };
+use rdma::qp::AsyncEvent;
 
 #[expect(unreachable_pub, reason = "generated from a C header")]
 #[allow(
@@ -158,6 +160,33 @@ impl Named for Role {
     }
 }
 
+impl Named for State {
+    fn name(&self) -> &'static CStr {
+        match self {
+            Self::Init => c"init",
+            Self::Waiting => c"waiting",
+            Self::Resolving => c"resolving",
+            Self::Connecting => c"connecting",
+            Self::Connected => c"connected",
+            Self::Delay => c"delay",
+            Self::Error => c"error",
+        }
+    }
+}
+
+impl Named for AsyncEvent {
+    fn name(&self) -> &'static CStr {
+        match self {
+            Self::CommEst => c"comm_est",
+            Self::PathMig => c"path_mig",
+            Self::Fatal => c"fatal",
+            Self::ReqErr => c"req_err",
+            Self::AccessErr => c"access_err",
+            Self::Other(_) => c"other",
+        }
+    }
+}
+
 /// The errno of an outcome, 0 for success.
 pub(crate) fn errno<T>(outcome: &Result<T>) -> i32 {
     match outcome {
@@ -217,8 +246,29 @@ events! {
     /// A connection to a node is made.
     fn conn_create(conn: u64, role: &Role, num_conn: u8, rem_addr: u32, dgid: &[u8; 16]);
 
+    /// A single connection enters a state, after so long in the one before.
+    fn conn_state(conn: u64, index: u8, old: &State, new: &State, spent_us: u64);
+
+    /// The connection manager tells something; for a REJ or DREQ with its code and our reason.
+    fn cm_event(conn: u64, index: u8, event: &CStr, state: &State, code: u32, reason: u32);
+
     /// A message was given to the connection manager, or not.
     fn cm_send(conn: u64, index: u8, message: &CStr, reason: u32, ret: i32);
+
+    /// The device tells something about a queue pair.
+    fn qp_event(conn: u64, index: u8, event: &AsyncEvent, number: u32);
+
+    /// A POST has ended.
+    fn post(conn: u64, index: u8, wr_id: u64, rem_addr: u64, len: u32, imm: u32, ret: i32);
+
+    /// A write has completed.
+    fn send_done(conn: u64, index: u8, wr_id: u64, len: u32, status: u32);
+
+    /// A write of the peer has arrived, or a receive has failed.
+    fn recv_done(conn: u64, index: u8, imm: u32, len: u32, status: u32);
+
+    /// A heartbeat of the peer has arrived.
+    fn heartbeat_recv(conn: u64, index: u8);
 
     /// An event is in the ring, at `slot`.
     fn ring_push(conn: u64, received: bool, len: u32, slot: u32, overflows: u64);

@@ -109,7 +109,7 @@ impl Sconn {
 
     pub(super) fn send_req(self: &Arc<Self>, control: &mut Control, route: Option<Route>) {
         let sent = self.try_send_req(control, route);
-        match sent {
+        match self.trace_sent(c"REQ", 0, sent) {
             Ok(()) => {
                 self.count(|stats| stats.req_sent += 1);
                 self.enter(State::Connecting);
@@ -176,7 +176,7 @@ impl Sconn {
         let qp = self.qp()?;
         self.make_ready_to_receive(&qp, id, None)?;
         qp.modify(&mut id.qp_attr(QpState::Rts)?)?;
-        id.send_rtu()
+        self.trace_sent(c"RTU", 0, id.send_rtu())
     }
 
     /// The peer has refused, or somebody for it.

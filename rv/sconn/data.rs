@@ -14,7 +14,8 @@ use crate::{
     ring::{
         Event,
         Ring, //
-    }, //
+    },
+    trace, //
 };
 use kernel::{
     prelude::*,
@@ -123,7 +124,17 @@ impl Outstanding {
     /// queue is full, else the driver's error. The process gets no event then.
     pub(crate) fn post(self, write: Write, offset: u64, target: Target) -> Result<Receipt> {
         let sconn = self.sconn.clone();
+        let (wr_id, len) = (write.wr_id, write.len);
         let outcome = self.try_post(write, offset, target);
+        trace::post(
+            sconn.shared.conn_handle,
+            sconn.index,
+            wr_id,
+            target.remote.addr,
+            len,
+            target.imm,
+            trace::errno(&outcome),
+        );
         if outcome.is_err() {
             sconn.link.lock().stats.post_write_fail += 1;
         }
@@ -174,6 +185,13 @@ impl Handler for Pipe {
             wr_id,
             len,
         } = write;
+        trace::send_done(
+            self.sconn.shared.conn_handle,
+            self.sconn.index,
+            wr_id,
+            len,
+            wc.status.number(),
+        );
         {
             let mut link = self.sconn.link.lock();
             if wc.is_ok() {
@@ -199,6 +217,7 @@ impl Handler for Pipe {
 
     fn recv_done(&self, (): (), wc: &Wc) -> Repost<()> {
         if !wc.is_ok() {
+            self.trace_recv(0, 0, wc);
             if wc.status != Status::FLUSHED {
                 self.sconn.link.lock().stats.recv_cqe_fail += 1;
             }
@@ -206,14 +225,21 @@ impl Handler for Pipe {
             return Repost::No;
         }
         match (wc.opcode, wc.imm) {
-            (Opcode::RecvRdmaWithImm, Some(imm)) => self.on_arrival(imm, wc.byte_len),
-            (Opcode::Recv, _) => self.sconn.link.lock().stats.recv_hb_cqe += 1,
+            (Opcode::RecvRdmaWithImm, Some(imm)) => {
+                self.trace_recv(imm, wc.byte_len, wc);
+                self.on_arrival(imm, wc.byte_len);
+            }
+            (Opcode::Recv, _) => {
+                trace::heartbeat_recv(self.sconn.shared.conn_handle, self.sconn.index);
+                self.sconn.link.lock().stats.recv_hb_cqe += 1;
+            }
             _ => rdma::ratelimited!(pr_warn, "a receive completed without an immediate\n"),
         }
         Repost::Again(())
     }
 
     fn event(&self, event: AsyncEvent) {
+        self.sconn.trace_qp_event(&event);
         match event {
             AsyncEvent::CommEst => self.sconn.notice_comm_est(),
             AsyncEvent::Fatal | AsyncEvent::ReqErr | AsyncEvent::AccessErr => {
@@ -225,6 +251,12 @@ impl Handler for Pipe {
 }
 
 impl Pipe {
+    fn trace_recv(&self, imm: u32, len: u32, wc: &Wc) {
+        let sconn = &self.sconn;
+        let status = wc.status.number();
+        trace::recv_done(sconn.shared.conn_handle, sconn.index, imm, len, status);
+    }
+
     /// A write has arrived for some process of the job.
     fn on_arrival(&self, imm: u32, len: u32) {
         {

@@ -7,7 +7,9 @@ use super::{
     state::State, //
 };
 use crate::{
+    conn::Shared,
     stats::Stats,
+    trace,
     wire::Role, //
 };
 use kernel::{
@@ -21,6 +23,9 @@ use rdma::qp::Qp;
 
 /// The hot part of a single connection, behind a spin lock.
 pub(super) struct Link {
+    /// The connection's name and its own, for traces.
+    conn_handle: u64,
+    index: u8,
     state: State,
     /// When `state` was entered.
     since: Instant<Monotonic>,
@@ -32,9 +37,11 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(role: Role, depth: u32) -> Self {
+    pub(super) fn new(shared: &Shared, index: u8, depth: u32) -> Self {
         Self {
-            state: match role {
+            conn_handle: shared.conn_handle,
+            index,
+            state: match shared.role {
                 Role::Server => State::Waiting,
                 Role::Client => State::Init,
             },
@@ -64,6 +71,7 @@ impl Link {
             State::Connected => stats.connected_time += spent,
             State::Init | State::Delay | State::Error => {}
         }
+        trace::conn_state(self.conn_handle, self.index, &self.state, &next, spent);
         self.state = next;
         self.since = Instant::now();
         self.was_connected |= next == State::Connected;

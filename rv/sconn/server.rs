@@ -42,6 +42,7 @@ impl Sconn {
     /// Why the peer is refused.
     pub(crate) fn on_req(self: &Arc<Self>, request: &mut Request<'_>) -> Result<(), Refusal> {
         let mut control = self.control.lock();
+        self.trace_req();
         self.count(|stats| stats.req_recv += 1);
         self.check_req(&control, request)
             .inspect_err(|_| self.count(|stats| stats.rej_sent += 1))?;
@@ -86,12 +87,13 @@ impl Sconn {
         let qp = self.qp()?;
         let psn = random() & 0xff_ffff;
         self.make_ready_to_receive(&qp, id, Some(psn))?;
-        id.send_rep(&RepParam {
+        let sent = id.send_rep(&RepParam {
             qp_num: qp.number(),
             starting_psn: psn,
             private: &wire::emit_rep(),
             rnr_retry_count: request.rnr_retry_count().min(cm_param::RNR_RETRY_COUNT),
-        })?;
+        });
+        self.trace_sent(c"REP", 0, sent)?;
         self.count(|stats| stats.rep_sent += 1);
         self.enter(State::Connecting);
         Ok(())

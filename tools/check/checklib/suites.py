@@ -242,6 +242,26 @@ SUITES = (
         needs=(f"{PSM3}/kernel",),
         after=("modules", "psm3-build"),
     ),
+    Suite(
+        name="observe",
+        what="trace events of transfers between two VMs, with tracefs and trace-cmd",
+        planned=60,
+        command=(
+            "tools/check/vm-tests",
+            "--name",
+            "observe",
+            "--vms",
+            "2",
+            "--rxe",
+            "--load",
+            "rv",
+            "tools/testing/observe/trace",
+        ),
+        parser="tap",
+        group="vm",
+        needs=("tools/testing/observe/trace",),
+        after=("modules", "rv-perf-build", "selftests-build"),
+    ),
 )
 
 
