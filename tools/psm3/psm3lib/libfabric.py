@@ -21,7 +21,7 @@ INSIDE = Path(__file__).resolve().parent.parent / "build-inside"
 # Where each variant is, in the VMs and in the build root: its --prefix.
 PREFIX = {"release": Path("/opt/psm3"), "faults": Path("/opt/psm3-faults")}
 # Seconds on two cores, for messages.
-PLANNED = {"release": 240, "faults": 150}
+PLANNED = {"release": 70, "faults": 50}
 
 
 def key() -> str:
