@@ -299,6 +299,18 @@ impl IdRef {
             sys::ib_cm_notify(self.raw.as_ptr(), sys::ib_event_type_IB_EVENT_COMM_EST)
         })
     }
+
+    /// Tells the connection manager that the queue pair's path has migrated.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the connection is in another state or has no alternate path.
+    pub fn notify_migrated(&self) -> Result {
+        // SAFETY: Valid by the type invariant.
+        to_result(unsafe {
+            sys::ib_cm_notify(self.raw.as_ptr(), sys::ib_event_type_IB_EVENT_PATH_MIG)
+        })
+    }
 }
 
 /// A communication identifier. Dropping it ends the connection: the connection manager sends what

@@ -30,7 +30,10 @@ use crate::{
     pd::Pd,
     wc::Wc, //
 };
-use core::ptr::NonNull;
+use core::{
+    mem::ManuallyDrop,
+    ptr::NonNull, //
+};
 use kernel::{
     error::{
         from_err_ptr,
@@ -88,6 +91,8 @@ pub enum AsyncEvent {
     ReqErr,
     /// Local access violation work queue error.
     AccessErr,
+    /// One of the completion queues is in error, for instance has overflown.
+    CqErr,
     /// Any other.
     Other(u32),
 }
@@ -124,6 +129,20 @@ pub trait Handler: Send + Sync + Sized + 'static {
     ///
     /// Any, interrupts may be off: must not sleep.
     fn event(&self, event: AsyncEvent);
+
+    /// The queue pair is closed (see [`Qp::begin_drain`]), and every request that was ever posted
+    /// has been given to `send_done` or `recv_done`, which have returned. Called at most once.
+    ///
+    /// # Context
+    ///
+    /// That of the `*_done` methods, or of whoever closes the queue pair.
+    fn drained(&self) {}
+}
+
+/// What a request carries that may read memory of this side.
+pub trait Source {
+    /// The region it reads, if any.
+    fn region(&self) -> Option<&Mr>;
 }
 
 /// What a queue pair is asked to have.
@@ -161,6 +180,21 @@ impl Cq {
     }
 }
 
+impl Cq {
+    /// Lets `handler` hear of the queue's asynchronous errors.
+    fn watch(
+        &self,
+        handler: unsafe extern "C" fn(*mut sys::ib_event, *mut c_void),
+        of: *mut c_void,
+    ) {
+        // SAFETY: Ours by the type invariant, and no queue pair uses it yet.
+        unsafe {
+            (*self.0.as_ptr()).cq_context = of;
+            (*self.0.as_ptr()).event_handler = Some(handler);
+        }
+    }
+}
+
 impl Drop for Cq {
     fn drop(&mut self) {
         // SAFETY: Ours by the type invariant; the queue pair that used it is destroyed.
@@ -177,7 +211,8 @@ impl Drop for Cq {
 pub struct Qp<H: Handler> {
     raw: NonNull<sys::ib_qp>,
     cqs: Option<(Cq, Cq)>,
-    table: Pin<KBox<Table<H>>>,
+    /// Lost with the queue pair if that cannot be destroyed.
+    table: ManuallyDrop<Pin<KBox<Table<H>>>>,
     pd: Arc<Pd>,
     /// Has left RESET, from where there is no way to ERROR.
     in_use: AtomicFlag,
@@ -216,9 +251,12 @@ impl<H: Handler> Qp<H> {
         let send_cq = Cq::new(pd, init.max_send_wr, init.poll)?;
         let recv_cq = Cq::new(pd, init.max_recv_wr, init.poll)?;
         let this: *const Table<H> = &*table;
+        let context: *mut c_void = this.cast_mut().cast();
+        send_cq.watch(Self::on_event, context);
+        recv_cq.watch(Self::on_event, context);
         let mut attr = sys::ib_qp_init_attr {
             event_handler: Some(Self::on_event),
-            qp_context: this.cast_mut().cast(),
+            qp_context: context,
             send_cq: send_cq.0.as_ptr(),
             recv_cq: recv_cq.0.as_ptr(),
             cap: sys::ib_qp_cap {
@@ -241,7 +279,7 @@ impl<H: Handler> Qp<H> {
         Ok(Self {
             raw,
             cqs: Some((send_cq, recv_cq)),
-            table,
+            table: ManuallyDrop::new(table),
             pd: pd.clone(),
             in_use: AtomicFlag::new(false),
         })
@@ -249,7 +287,8 @@ impl<H: Handler> Qp<H> {
 
     /// # Safety
     ///
-    /// To be called by the RDMA core as the event handler of a queue pair made by `new`.
+    /// To be called by the RDMA core as the event handler of a queue pair made by `new`, or of one
+    /// of its completion queues.
     unsafe extern "C" fn on_event(event: *mut sys::ib_event, context: *mut c_void) {
         // SAFETY: The core passes a valid event and the context given to it, which outlives the
         // queue pair.
@@ -260,6 +299,7 @@ impl<H: Handler> Qp<H> {
             sys::ib_event_type_IB_EVENT_QP_FATAL => AsyncEvent::Fatal,
             sys::ib_event_type_IB_EVENT_QP_REQ_ERR => AsyncEvent::ReqErr,
             sys::ib_event_type_IB_EVENT_QP_ACCESS_ERR => AsyncEvent::AccessErr,
+            sys::ib_event_type_IB_EVENT_CQ_ERR => AsyncEvent::CqErr,
             other => AsyncEvent::Other(other),
         });
     }
@@ -316,8 +356,18 @@ impl<H: Handler> Qp<H> {
         }
     }
 
-    /// Refuses posts from now on, moves the queue pair to ERROR and waits until no request is
-    /// outstanding, for at most `timeout`.
+    /// Refuses posts from now on and moves the queue pair to ERROR. [`Handler::drained`] is called
+    /// as soon as no request is outstanding, which may be before this returns.
+    ///
+    /// # Context
+    ///
+    /// May sleep.
+    pub fn begin_drain(&self) {
+        self.table.close();
+        self.error();
+    }
+
+    /// As [`Qp::begin_drain`], and waits until no request is outstanding, for at most `timeout`.
     ///
     /// Returns `false` if the hardware still holds requests. They come back, as flushed, when the
     /// queue pair is dropped.
@@ -326,8 +376,7 @@ impl<H: Handler> Qp<H> {
     ///
     /// Sleeps.
     pub fn drain(&self, timeout: Msecs) -> bool {
-        self.table.close();
-        self.error();
+        self.begin_drain();
         self.table.idle.wait_timeout(timeout)
     }
 
@@ -342,7 +391,8 @@ impl<H: Handler> Qp<H> {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the range is not in the region or that not in the queue pair's protection domain,
+    /// `EINVAL` if `work` holds no region, the range is not in it, or it is in another protection
+    /// domain than the queue pair;
     /// `ENOMEM` if the queue is full, `ESHUTDOWN` if it is closed, else the driver's error. `work`
     /// is dropped then.
     pub fn post_write_imm(
@@ -354,9 +404,9 @@ impl<H: Handler> Qp<H> {
         imm: u32,
     ) -> Result
     where
-        H::Send: AsRef<Mr>,
+        H::Send: Source,
     {
-        let mr = work.as_ref();
+        let mr = work.region().ok_or(EINVAL)?;
         let end = offset.checked_add(u64::from(len)).ok_or(EINVAL)?;
         if end > mr.length() || !Arc::ptr_eq(mr.pd(), &self.pd) {
             return Err(EINVAL);
@@ -454,10 +504,7 @@ impl<H: Handler> Qp<H> {
     fn posted(&self, slot: &Slot<H>, ret: Result) -> Result {
         if ret.is_err() {
             // SAFETY: The post failed, so the slot is still held here.
-            let released = unsafe { self.table.release(slot) };
-            if matches!(released, Some((_, true))) {
-                self.table.idle.happen();
-            }
+            unsafe { self.table.give_back(slot) };
         }
         ret
     }
@@ -479,15 +526,21 @@ impl<H: Handler> Drop for Qp<H> {
         if ret != 0 {
             // The hardware may still use it, and with it everything its requests point to.
             pr_err!("rdma: a queue pair could not be destroyed, its memory is lost: error {ret}\n");
+            // That is the table, whose slots hold what the requests read, the completion queues
+            // that point to it, and the protection domain.
             core::mem::forget(self.cqs.take());
+            core::mem::forget(self.pd.clone());
             return;
         }
         drop(self.cqs.take());
         for slot in &self.table.slots {
             // SAFETY: No queue pair and no completion is left, so nobody else holds a slot.
-            if let Some((work, _)) = unsafe { self.table.release(slot) } {
+            if let Some(work) = unsafe { self.table.release(slot) } {
                 self.table.complete(work, &Wc::FLUSHED);
+                self.table.settle();
             }
         }
+        // SAFETY: Dropped nowhere else, and nobody points to it any more.
+        unsafe { ManuallyDrop::drop(&mut self.table) };
     }
 }

@@ -14,7 +14,14 @@ use kernel::{
     bindings,
     prelude::*,
     str::CStrExt,
-    workqueue::Queue, //
+    sync::Arc,
+    time::Jiffies,
+    workqueue::{
+        HasDelayedWork,
+        Queue,
+        RawWorkItem,
+        WorkItem, //
+    }, //
 };
 use rdma_sys as sys;
 
@@ -46,6 +53,33 @@ impl WorkqueueRef {
     pub fn queue(&self) -> &Queue {
         // SAFETY: The queue lives as long as the lease.
         unsafe { Queue::from_raw(self.0 .0.as_ptr()) }
+    }
+
+    /// Lets a delayed work item run after `delay` from now, whether it is waiting already or not:
+    /// a timer that is set, or set anew. With no delay it runs at once.
+    ///
+    /// # Context
+    ///
+    /// Any.
+    pub fn set_timer<T, const ID: u64>(&self, work: Arc<T>, delay: Jiffies)
+    where
+        T: WorkItem<ID, Pointer = Arc<T>> + HasDelayedWork<T, ID> + Send + Sync + 'static,
+    {
+        let queue = self.0 .0.as_ptr();
+        // SAFETY: `HasDelayedWork` says that the work is part of a delayed work, which `__enqueue`
+        // keeps alive during the call, and until it runs if the answer is that it was not waiting
+        // before: else the reference that it waits with does. `T` is `Send` and static.
+        let _ = unsafe {
+            work.__enqueue(|item| {
+                !bindings::mod_delayed_work_on(
+                    // CAST: An `int` in C.
+                    bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int,
+                    queue,
+                    kernel::container_of!(item, bindings::delayed_work, work),
+                    delay,
+                )
+            })
+        };
     }
 }
 

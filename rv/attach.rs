@@ -132,8 +132,7 @@ impl Attachment {
             rv_index: u32::from(self.member.index()),
             mr_cache_size: self.cache_mib,
             q_depth: self.job().params().q_depth,
-            // A lost connection is not recovered, so nothing is waited for.
-            reconnect_timeout: 0,
+            reconnect_timeout: self.job().params().reconnect_timeout,
             max_fmr_size: if revision > Revision::R1_3 {
                 max_fmr_size
             } else {

@@ -23,7 +23,12 @@ use crate::{
         Role, //
     }, //
 };
+use core::net::{
+    Ipv4Addr,
+    Ipv6Addr, //
+};
 use kernel::{
+    fmt,
     prelude::*,
     sync::{
         atomic::{
@@ -34,6 +39,7 @@ use kernel::{
     }, //
 };
 use rdma::{
+    device::Device,
     gid::{
         Gid,
         GidAttr, //
@@ -117,6 +123,21 @@ impl Address {
     }
 }
 
+/// The node in the terms of a log line: by its LID, or its IPv4 or IPv6 address.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_global {
+            return write!(f, "LID {:#x}", self.dlid);
+        }
+        match self.dgid.0 {
+            [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d] => {
+                write!(f, "{}", Ipv4Addr::new(a, b, c, d))
+            }
+            gid => write!(f, "{}", Ipv6Addr::from(gid)),
+        }
+    }
+}
+
 /// What a connection's parts have in common.
 pub(crate) struct Shared {
     pub(crate) job: Arc<Job>,
@@ -126,6 +147,18 @@ pub(crate) struct Shared {
     pub(crate) sgid: GidAttr,
     /// The name of the connection in events.
     pub(crate) conn_handle: u64,
+}
+
+/// The peer and the way to it, for the log.
+impl fmt::Display for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut name = [0; Device::NAME_LEN];
+        self.job.device().rdma().copy_name(&mut name);
+        let end = name.iter().position(|byte| *byte == 0);
+        let name = end.and_then(|end| name.get(..end)).unwrap_or(&[]);
+        let name = core::str::from_utf8(name).unwrap_or("?");
+        f.write_fmt(fmt!("{} via {}", self.address, name))
+    }
 }
 
 /// A connection to another node.

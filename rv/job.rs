@@ -299,6 +299,11 @@ impl Job {
         ring.push(Event::Received { imm, len }, conn_handle);
     }
 
+    /// Returns whether any process is left. If not, none will come.
+    pub(crate) fn has_members(&self) -> bool {
+        self.members.lock().count != 0
+    }
+
     pub(crate) fn device(&self) -> &Arc<RvDevice> {
         &self.device
     }

@@ -3,24 +3,30 @@
 //! Single connections: one queue pair to another node, from the first REQ to its end.
 //!
 //! A single connection is one of the `num_conn` that make up a [`Conn`](crate::conn::Conn). Its
-//! states are in [`state`], the ways up in [`client`] and [`server`], the data path in [`data`]; this
-//! file has what they share, and takes it down.
+//! states, and what an event means in each, are in [`state`], the ways up in [`client`] and
+//! [`server`], the way back after a loss in [`recovery`], the data path in [`data`]; this file has
+//! what they share, and takes it down.
 //!
 //! What happens comes from four sides, each in process context: the CONNECT ioctl, address
-//! resolution, the connection manager, and work items (for what is noticed where one must not
-//! sleep). All of them take `control` first and then work on the state, so they are serialised.
+//! resolution, the connection manager, and work items (timers, and what is noticed where one must
+//! not sleep). All of them take `control` first and then work on the state, so they are serialised.
 //!
 //! Lock order: `control` (may sleep), then `link` (spins; the data path takes only this). Neither
 //! is held where one would wait for a handler: connection identifiers, resolutions and queue pairs
 //! are taken out under the lock and dropped after it.
 //!
-//! Teardown, in [`Sconn::take_down`]: no more attempts; the identifier goes (which tells the peer);
-//! the queue pair is drained for a bounded time and destroyed, which hands what is left in it back
-//! as flushed.
+//! A timer that is not wanted any more is not waited for: it looks at the state when it runs, and
+//! holds a reference until then. Teardown lets all of them run at once.
+//!
+//! Teardown, in [`Sconn::take_down`]: no more attempts, no more timers; the identifier goes (which
+//! tells the peer); the queue pair is drained for a bounded time and destroyed, which hands what is
+//! left in it back as flushed.
 
 mod client;
 pub(crate) mod data;
+mod heartbeat;
 mod link;
+mod recovery;
 mod server;
 pub(crate) mod state;
 mod trace;
@@ -47,24 +53,26 @@ use kernel::{
     new_work,
     prelude::*,
     sync::{
-        atomic::{
-            AtomicFlag,
-            Full,
-            Relaxed, //
-        },
         Arc,
         ArcBorrow,
         Mutex,
         SpinLock, //
     },
-    time::Msecs,
+    time::{
+        msecs_to_jiffies,
+        Msecs, //
+    },
     workqueue::{
         DelayedWork,
+        HasDelayedWork,
         Work,
         WorkItem, //
     }, //
 };
-use link::Link;
+use link::{
+    Link,
+    QpLease, //
+};
 use rdma::{
     addr::{
         Resolution,
@@ -76,6 +84,7 @@ use rdma::{
         Id,
         IdRef, //
     },
+    lease::Owner,
     path::{
         Record,
         Route, //
@@ -86,7 +95,11 @@ use rdma::{
         Qp, //
     }, //
 };
-use state::State;
+use recovery::Deadline;
+use state::{
+    State,
+    Step, //
+};
 
 /// How long teardown waits for outstanding writes to be flushed.
 const DRAIN_TIMEOUT: Msecs = 2_000;
@@ -116,6 +129,12 @@ struct Control {
     resolve_retries: u32,
     /// Attempts left to send a REQ.
     req_retries: u32,
+    /// When a recovery that is under way is given up.
+    reconnect: Option<Deadline>,
+    /// When the queue pair must have given everything back.
+    drain: Option<Deadline>,
+    /// What had moved when the last heartbeat was due.
+    activity: u64,
     /// Being taken down: nothing is begun any more.
     closed: bool,
 }
@@ -129,23 +148,28 @@ pub(crate) struct Sconn {
     control: Mutex<Control>,
     #[pin]
     pub(in crate::sconn) link: SpinLock<Link>,
-    /// Data has come before the RTU; for `noticed`.
-    comm_est: AtomicFlag,
-    /// The queue pair is broken; for `noticed`.
-    lost: AtomicFlag,
     #[pin]
     noticed: Work<Sconn, { work::NOTICED }>,
     #[pin]
+    teardown: Work<Sconn, { work::TEARDOWN }>,
+    #[pin]
     retry: DelayedWork<Sconn, { work::RETRY }>,
     #[pin]
-    teardown: Work<Sconn, { work::TEARDOWN }>,
+    drain: DelayedWork<Sconn, { work::DRAIN }>,
+    #[pin]
+    reconnect: DelayedWork<Sconn, { work::RECONNECT }>,
+    #[pin]
+    heartbeat: DelayedWork<Sconn, { work::HEARTBEAT }>,
 }
 
 /// Numbers of the work items.
 mod work {
     pub(super) const NOTICED: u64 = 0;
-    pub(super) const RETRY: u64 = 1;
-    pub(super) const TEARDOWN: u64 = 2;
+    pub(super) const TEARDOWN: u64 = 1;
+    pub(super) const RETRY: u64 = 2;
+    pub(super) const DRAIN: u64 = 3;
+    pub(super) const RECONNECT: u64 = 4;
+    pub(super) const HEARTBEAT: u64 = 5;
 }
 
 impl_has_work! {
@@ -155,6 +179,9 @@ impl_has_work! {
 
 impl_has_delayed_work! {
     impl HasDelayedWork<Self, { work::RETRY }> for Sconn { self.retry }
+    impl HasDelayedWork<Self, { work::DRAIN }> for Sconn { self.drain }
+    impl HasDelayedWork<Self, { work::RECONNECT }> for Sconn { self.reconnect }
+    impl HasDelayedWork<Self, { work::HEARTBEAT }> for Sconn { self.heartbeat }
 }
 
 impl Sconn {
@@ -175,26 +202,35 @@ impl Sconn {
                     path: None,
                     resolve_retries: client::RESOLVE_RETRIES,
                     req_retries: client::REQ_RETRIES,
+                    reconnect: None,
+                    drain: None,
+                    activity: 0,
                     closed: false,
                 }),
                 link <- new_spinlock!(Link::new(shared, *index, depth)),
-                comm_est: AtomicFlag::new(false),
-                lost: AtomicFlag::new(false),
                 noticed <- new_work!("rv_sconn::noticed"),
-                retry <- new_delayed_work!("rv_sconn::retry"),
                 teardown <- new_work!("rv_sconn::teardown"),
+                retry <- new_delayed_work!("rv_sconn::retry"),
+                drain <- new_delayed_work!("rv_sconn::drain"),
+                reconnect <- new_delayed_work!("rv_sconn::reconnect"),
+                heartbeat <- new_delayed_work!("rv_sconn::heartbeat"),
             }),
             GFP_KERNEL,
         )?;
-        let init = Init {
-            max_send_wr: depth,
-            max_recv_wr: depth,
-            poll: PollContext::Workqueue,
-        };
-        let qp = Qp::new(shared.job.pd(), &init, Pipe::new(&sconn)?)?;
-        let qp = Arc::new(qp, GFP_KERNEL)?;
+        let qp = sconn.make_qp()?;
         sconn.link.lock().qp = Some(qp);
         Ok(sconn)
+    }
+
+    /// Makes a queue pair. Beside the writes a heartbeat must fit into it, on either side.
+    fn make_qp(self: &Arc<Self>) -> Result<Owner<Qp<Pipe>>> {
+        let requests = self.shared.job.params().qp_depth() + 1;
+        let init = Init {
+            max_send_wr: requests,
+            max_recv_wr: requests,
+            poll: PollContext::Workqueue,
+        };
+        Owner::new(Qp::new(self.shared.job.pd(), &init, Pipe::new(self)?)?)
     }
 
     /// Enters a state, if it may follow the present one.
@@ -206,8 +242,33 @@ impl Sconn {
         self.link.lock().state()
     }
 
-    fn qp(&self) -> Result<Arc<Qp<Pipe>>> {
-        self.link.lock().qp.clone().ok_or(EIO)
+    fn qp(&self) -> Result<QpLease> {
+        self.link.lock().qp().ok_or(EIO)
+    }
+
+    /// What `event` means now.
+    fn step(&self, event: state::Event) -> Step {
+        self.state().on(event, self.can_recover())
+    }
+
+    /// Does what `event` means, if that is going down.
+    fn apply(self: &Arc<Self>, control: &mut Control, event: state::Event, why: &str) -> Step {
+        let step = self.step(event);
+        match step {
+            Step::Recover => self.recover(control, why),
+            Step::Fail => self.fail(control, Some(why)),
+            Step::Proceed | Step::Ignore => {}
+        }
+        step
+    }
+
+    /// Sets a timer, or sets it anew.
+    fn set_timer<const ID: u64>(self: &Arc<Self>, delay: Msecs)
+    where
+        Self: WorkItem<ID, Pointer = Arc<Self>> + HasDelayedWork<Self, ID>,
+    {
+        let queue = self.shared.job.device().workqueue();
+        queue.set_timer::<Self, ID>(self.clone(), msecs_to_jiffies(delay));
     }
 
     /// Changes the statistics.
@@ -238,9 +299,17 @@ impl Sconn {
         if self.shared.role == Role::Server || self.state() != State::Init || control.closed {
             return Ok(());
         }
-        control.id = Some(self.new_id().inspect_err(|_| self.fail())?);
-        self.begin(&mut control);
-        Ok(())
+        match self.new_id() {
+            Ok(id) => {
+                control.id = Some(id);
+                self.begin(&mut control);
+                Ok(())
+            }
+            Err(e) => {
+                self.fail(&mut control, Some("no memory"));
+                Err(e)
+            }
+        }
     }
 
     /// Returns whether the connection is up, or was.
@@ -266,7 +335,7 @@ impl Sconn {
         let link = self.link.lock();
         match link.state() {
             State::Error => Err(EIO),
-            _ => Ok(link.stats.conn_recovery + u32::from(link.was_connected)),
+            _ => Ok(link.conn_count()),
         }
     }
 
@@ -292,65 +361,118 @@ impl Sconn {
         }
     }
 
-    fn disconnect(&self, id: &IdRef, why: Disconnect) {
-        let sent = id.send_dreq(&Farewell::disconnect(why).emit());
+    fn disconnect(&self, id: &IdRef, why: Disconnect, recoverable: bool) -> Result {
+        let sent = id.send_dreq(&Farewell::disconnect(why, recoverable).emit());
         // CAST: The enum is a `u32`.
-        if self.trace_sent(c"DREQ", why as u32, sent).is_ok() {
-            self.count(|stats| stats.dreq_sent += 1);
-        }
+        self.trace_sent(c"DREQ", why as u32, sent)?;
+        self.count(|stats| stats.dreq_sent += 1);
+        Ok(())
     }
 
-    /// Enters `Error`: what is outstanding is flushed, and with it every process is told.
-    fn fail(&self) {
-        let was_connected = self.state() == State::Connected;
+    /// The connection is up.
+    fn come_up(self: &Arc<Self>, control: &mut Control) {
+        let again = self.was_connected();
+        if !self.enter(State::Connected) {
+            return;
+        }
+        control.reconnect = None;
+        if again {
+            rdma::ratelimited!(pr_info, "reconnected to {}\n", self.shared);
+        }
+        self.start_heartbeat(control);
+    }
+
+    /// Enters `Error`: what is outstanding is flushed, and with it every process is told. Says why,
+    /// unless this is how connections normally end.
+    fn fail(self: &Arc<Self>, control: &mut Control, why: Option<&str>) {
+        let (before, was_connected) = {
+            let link = self.link.lock();
+            (link.state(), link.was_connected)
+        };
         if !self.enter(State::Error) {
             return;
         }
-        if was_connected {
-            rdma::ratelimited!(
-                pr_info,
-                "connection {}.{} is lost\n",
-                self.shared.conn_handle,
-                self.index
-            );
+        if let Some(why) = why {
+            let what = match (before, was_connected) {
+                (State::Connected, _) => "lost the connection",
+                (_, true) => "unable to reconnect",
+                (_, false) => "unable to connect",
+            };
+            rdma::ratelimited!(pr_info, "{} to {}: {}\n", what, self.shared, why);
         }
-        self.flush();
-    }
-
-    /// Moves the queue pair to ERROR.
-    fn flush(&self) {
-        if let Ok(qp) = self.qp() {
-            qp.error();
-        }
+        self.drain(control);
     }
 
     /// The peer disconnects. Without a reason it has just come to its end.
-    fn on_dreq(&self, id: &IdRef, private: &[u8]) {
-        self.count(|stats| stats.dreq_recv += 1);
+    fn on_dreq(self: &Arc<Self>, control: &mut Control, id: &IdRef, private: &[u8]) {
         if self.trace_sent(c"DREP", 0, id.send_drep()).is_ok() {
             self.count(|stats| stats.drep_sent += 1);
         }
-        if Farewell::parse(private) == Farewell::NONE {
-            self.enter(State::Error);
-            self.flush();
-        } else {
-            self.fail();
+        let farewell = Farewell::parse(private);
+        if farewell == Farewell::NONE && self.state() != State::Disconnecting {
+            self.fail(control, None);
+            return;
+        }
+        let recoverable = farewell.recoverable;
+        let event = state::Event::Dreq { recoverable };
+        self.apply(control, event, "the peer has disconnected");
+    }
+
+    /// What the queue pair has said of itself; called in process context.
+    fn on_notice(self: &Arc<Self>, control: &mut Control) {
+        let Ok(qp) = self.qp() else {
+            return;
+        };
+        let notices = qp.handler().notices();
+        if notices.take_comm_est() && self.state() == State::Connecting {
+            if let Some(id) = &control.id {
+                // An RTU that came meanwhile makes this superfluous, and then it is refused.
+                let _ = id.notify_established();
+            }
+        }
+        if notices.take_path_mig() && self.state() == State::Connected {
+            if let Some(id) = &control.id {
+                // Refused if there is no alternate path, which nobody has asked for.
+                let _ = id.notify_migrated();
+            }
+        }
+        if notices.cq_lost() {
+            let why = "a completion queue is in error";
+            self.on_lost(control, state::Event::CqLost, Disconnect::CqError, why);
+        } else if notices.lost() {
+            let why = "the queue pair is in error";
+            self.on_lost(control, state::Event::QpLost, Disconnect::QpError, why);
         }
     }
 
-    /// Notes that the queue pair is broken, from any context.
-    pub(in crate::sconn) fn notice_loss(self: &Arc<Self>) {
-        self.lost.store(true, Relaxed);
-        self.notice();
+    /// The queues are of no use any more: tells the peer, and goes down.
+    fn on_lost(
+        self: &Arc<Self>,
+        control: &mut Control,
+        event: state::Event,
+        code: Disconnect,
+        why: &str,
+    ) {
+        let step = self.step(event);
+        if step == Step::Ignore || self.state() == State::Error {
+            return;
+        }
+        if let Some(id) = &control.id {
+            self.part(id, code, step == Step::Recover);
+        }
+        self.apply(control, event, why);
     }
 
-    /// Notes that data has come before the RTU, from any context.
-    pub(in crate::sconn) fn notice_comm_est(self: &Arc<Self>) {
-        self.comm_est.store(true, Relaxed);
-        self.notice();
+    /// Tells the peer that this side goes down, in the words that fit how far they have come.
+    fn part(&self, id: &IdRef, code: Disconnect, recoverable: bool) {
+        if self.disconnect(id, code, recoverable).is_err() && recoverable {
+            // A REP is out but not confirmed.
+            self.refuse(id, cm::reject::CONSUMER_DEFINED, Refusal::Connecting);
+        }
     }
 
-    fn notice(self: &Arc<Self>) {
+    /// Lets what has been noted about the queue pair be looked at, from any context.
+    pub(in crate::sconn) fn notice(self: &Arc<Self>) {
         let queue = self.shared.job.device().workqueue().queue();
         let _ = queue.enqueue::<_, { work::NOTICED }>(self.clone());
     }
@@ -361,7 +483,7 @@ impl Sconn {
         let _ = queue.enqueue::<_, { work::TEARDOWN }>(self.clone());
     }
 
-    fn take_down(&self) {
+    fn take_down(self: &Arc<Self>) {
         let (id, resolution) = {
             let mut control = self.control.lock();
             control.closed = true;
@@ -371,15 +493,18 @@ impl Sconn {
         // Tells the peer: without private data, which is how a normal end looks.
         drop(id);
         self.enter(State::Error);
+        // Whatever is due comes now, finds the connection closed, and lets go of it.
+        self.set_timer::<{ work::RETRY }>(0);
+        self.set_timer::<{ work::DRAIN }>(0);
+        self.set_timer::<{ work::RECONNECT }>(0);
+        self.set_timer::<{ work::HEARTBEAT }>(0);
         let qp = self.link.lock().qp.take();
-        if let Some(qp) = qp {
-            if !qp.drain(DRAIN_TIMEOUT) {
-                pr_warn!(
-                    "connection {}.{}: the device has not flushed all requests\n",
-                    self.shared.conn_handle,
-                    self.index
-                );
-            }
+        let drained = match qp.as_ref().and_then(Owner::lease) {
+            Some(qp) => qp.drain(DRAIN_TIMEOUT),
+            None => true,
+        };
+        if !drained {
+            pr_warn!("{}: the device has not flushed all requests\n", self.shared);
         }
     }
 }
@@ -418,6 +543,7 @@ impl Resolve for Sconn {
 impl cm::Handler for Sconn {
     fn event(self: ArcBorrow<'_, Self>, id: &IdRef, event: Event<'_>) {
         let sconn = Arc::from(self);
+        sconn.count(|stats| count_event(stats, &event));
         let mut guard = sconn.control.lock();
         let control = &mut *guard;
         let current = control.id.as_ref().is_some_and(|own| own.is(id));
@@ -426,35 +552,38 @@ impl cm::Handler for Sconn {
         }
         sconn.trace_event(&event);
         match event {
-            Event::Rep(rep) => sconn.on_rep(id, &rep),
-            Event::Rtu => {
-                sconn.count(|stats| stats.rtu_recv += 1);
-                sconn.on_ready(id);
-            }
-            Event::Established => {
-                sconn.count(|stats| stats.established += 1);
-                sconn.on_ready(id);
-            }
+            Event::Rep(rep) => sconn.on_rep(control, id, &rep),
+            Event::Rtu | Event::Established => sconn.on_ready(control, id),
             Event::Rej { reason, private } => sconn.on_rej(control, reason, private),
-            Event::Dreq(private) => sconn.on_dreq(id, private),
-            Event::ReqError => {
-                sconn.count(|stats| stats.req_error += 1);
-                sconn.fail();
+            Event::Dreq(private) => sconn.on_dreq(control, id, private),
+            Event::ReqError | Event::RepError => {
+                sconn.apply(control, state::Event::NoAnswer, "the peer does not answer");
             }
-            Event::RepError => {
-                sconn.count(|stats| stats.rep_error += 1);
-                sconn.fail();
-            }
-            Event::DreqError => sconn.count(|stats| stats.dreq_error += 1),
-            Event::Drep => sconn.count(|stats| stats.drep_recv += 1),
-            Event::TimewaitExit => sconn.count(|stats| stats.timewait += 1),
-            Event::Mra => sconn.count(|stats| stats.mra_recv += 1),
-            Event::LapError => sconn.count(|stats| stats.lap_error += 1),
-            Event::Lap => sconn.count(|stats| stats.lap_recv += 1),
-            Event::Apr => sconn.count(|stats| stats.apr_recv += 1),
-            Event::Other(_) => sconn.count(|stats| stats.unexp_event += 1),
+            _ => {}
         }
     }
+}
+
+/// Counts an event, be it of the present identifier or of one that is about to go.
+fn count_event(stats: &mut Stats, event: &Event<'_>) {
+    let counter = match event {
+        Event::Rep(_) => &mut stats.rep_recv,
+        Event::Rtu => &mut stats.rtu_recv,
+        Event::Established => &mut stats.established,
+        Event::Rej { .. } => &mut stats.rej_recv,
+        Event::Dreq(_) => &mut stats.dreq_recv,
+        Event::ReqError => &mut stats.req_error,
+        Event::RepError => &mut stats.rep_error,
+        Event::DreqError => &mut stats.dreq_error,
+        Event::Drep => &mut stats.drep_recv,
+        Event::TimewaitExit => &mut stats.timewait,
+        Event::Mra => &mut stats.mra_recv,
+        Event::LapError => &mut stats.lap_error,
+        Event::Lap => &mut stats.lap_recv,
+        Event::Apr => &mut stats.apr_recv,
+        Event::Other(_) => &mut stats.unexp_event,
+    };
+    *counter += 1;
 }
 
 /// What was noticed where one must not sleep.
@@ -462,21 +591,8 @@ impl WorkItem<{ work::NOTICED }> for Sconn {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        let mut guard = this.control.lock();
-        let control = &mut *guard;
-        if this.comm_est.xchg(false, Full) && this.state() == State::Connecting {
-            if let Some(id) = &control.id {
-                // An RTU that came meanwhile makes this superfluous, and then it is refused.
-                let _ = id.notify_established();
-            }
-        }
-        let usable = matches!(this.state(), State::Connecting | State::Connected);
-        if this.lost.xchg(false, Full) && usable {
-            if let Some(id) = &control.id {
-                this.disconnect(id, Disconnect::QpError);
-            }
-            this.fail();
-        }
+        this.on_notice(&mut this.control.lock());
+        this.retire_if_drained();
     }
 }
 
@@ -485,6 +601,9 @@ impl WorkItem<{ work::RETRY }> for Sconn {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
+        if this.state() != State::Delay {
+            return;
+        }
         let fresh = this.new_id();
         let stale = {
             let mut guard = this.control.lock();
@@ -498,7 +617,7 @@ impl WorkItem<{ work::RETRY }> for Sconn {
                     control.id = Some(id);
                     this.begin(control);
                 }
-                Err(_) => this.fail(),
+                Err(_) => this.fail(control, Some("no memory")),
             }
             stale
         };

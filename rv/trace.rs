@@ -168,6 +168,7 @@ impl Named for State {
             Self::Resolving => c"resolving",
             Self::Connecting => c"connecting",
             Self::Connected => c"connected",
+            Self::Disconnecting => c"disconnecting",
             Self::Delay => c"delay",
             Self::Error => c"error",
         }
@@ -182,6 +183,7 @@ impl Named for AsyncEvent {
             Self::Fatal => c"fatal",
             Self::ReqErr => c"req_err",
             Self::AccessErr => c"access_err",
+            Self::CqErr => c"cq_err",
             Self::Other(_) => c"other",
         }
     }

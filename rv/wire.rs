@@ -29,8 +29,14 @@ pub(crate) enum Refusal {
     LocalError = 5,
     /// The connection is in error for good.
     InError = 6,
+    /// The connection is up, or on its way up; this side takes it down to make a new one.
+    Connecting = 7,
+    /// This side is still taking the old connection down.
+    Disconnecting = 8,
     /// This side does not listen for the connection.
     NotListener = 9,
+    /// It has taken too long.
+    TimedOut = 10,
 }
 
 /// Why a node disconnects.
@@ -41,6 +47,10 @@ pub(crate) enum Disconnect {
     UnexpectedRtu = 2,
     /// The queue pair is in error.
     QpError = 4,
+    /// A completion queue is in error.
+    CqError = 5,
+    /// It has taken too long.
+    TimedOut = 6,
 }
 
 /// The job that a REQ is for.
@@ -161,21 +171,21 @@ impl Farewell {
         recoverable: false,
     };
 
-    /// The explanation of a REJ, final.
+    /// The explanation of a REJ: final, unless this side is making room for a new connection.
     pub(crate) fn refuse(reason: Refusal) -> Self {
         Self {
             // CAST: The enum is a `u32`.
             reason: reason as u32,
-            recoverable: false,
+            recoverable: matches!(reason, Refusal::Connecting | Refusal::Disconnecting),
         }
     }
 
-    /// The explanation of a DREQ, final.
-    pub(crate) fn disconnect(reason: Disconnect) -> Self {
+    /// The explanation of a DREQ, and whether this side would take part in a new connection.
+    pub(crate) fn disconnect(reason: Disconnect, recoverable: bool) -> Self {
         Self {
             // CAST: The enum is a `u32`.
             reason: reason as u32,
-            recoverable: false,
+            recoverable,
         }
     }
 

@@ -54,8 +54,12 @@ pub(super) struct State {
     pub(super) qp: Option<NonNull<sys::ib_qp>>,
     free_send: KVVec<usize>,
     free_recv: KVVec<usize>,
-    /// No posts any more; `Table::idle` is due when all slots are free.
+    /// Values taken out of their slots whose handling is not over yet.
+    handling: usize,
+    /// No posts any more; `Table::idle` is due when nothing is outstanding.
     closed: bool,
+    /// `Table::idle` has happened, or is about to.
+    idle: bool,
 }
 
 /// What completions and posts share.
@@ -72,7 +76,8 @@ pub(super) struct Table<H: Handler> {
     max_send: usize,
     #[pin]
     pub(super) state: SpinLockIrq<State>,
-    /// Happens once the table is closed and all slots are free.
+    /// Happens once the table is closed, all slots are free, and the handler has dealt with what
+    /// was in them.
     #[pin]
     pub(super) idle: Event,
 }
@@ -127,7 +132,9 @@ impl<H: Handler> Table<H> {
                     qp: None,
                     free_send,
                     free_recv,
+                    handling: 0,
                     closed: false,
+                    idle: false,
                 }),
                 idle <- Event::new(),
             }),
@@ -164,37 +171,44 @@ impl<H: Handler> Table<H> {
         Ok(slot)
     }
 
-    /// Takes the value out of a slot and frees the slot.
-    ///
-    /// Returns the value and whether the table has become idle by this.
+    /// Takes the value out of a slot and frees the slot. To be followed by `settle`.
     ///
     /// # Safety
     ///
     /// The caller holds the slot.
-    pub(super) unsafe fn release(&self, slot: &Slot<H>) -> Option<(Work<H>, bool)> {
+    pub(super) unsafe fn release(&self, slot: &Slot<H>) -> Option<Work<H>> {
         let mut state = self.state.lock();
         // SAFETY: The caller holds the slot.
         let work = unsafe { (*slot.work.get()).take() }?;
         let free = state.free(matches!(work, Work::Send(_)));
         // The list has room for every slot of its queue, see `new`.
         let _ = free.push_within_capacity(slot.index);
-        let idle = state.closed && self.all_free(&state);
-        Some((work, idle))
+        state.handling += 1;
+        Some(work)
     }
 
-    fn all_free(&self, state: &State) -> bool {
-        state.free_send.len() + state.free_recv.len() == self.slots.len()
+    /// The value that `release` has returned is dealt with.
+    pub(super) fn settle(&self) {
+        self.change(|state| state.handling -= 1);
     }
 
-    /// Forbids posts and lets `idle` happen as soon as no request is outstanding.
+    /// Forbids posts and lets `idle` happen as soon as nothing is outstanding.
     pub(super) fn close(&self) {
+        self.change(|state| state.closed = true);
+    }
+
+    /// Changes the bookkeeping, and lets `idle` happen if it is time by that.
+    fn change(&self, change: impl FnOnce(&mut State)) {
         let idle = {
             let mut state = self.state.lock();
-            state.closed = true;
-            self.all_free(&state)
+            change(&mut state);
+            let free = state.free_send.len() + state.free_recv.len();
+            let idle = state.closed && state.handling == 0 && free == self.slots.len();
+            idle && !core::mem::replace(&mut state.idle, idle)
         };
         if idle {
             self.idle.happen();
+            self.handler.drained();
         }
     }
 
@@ -227,10 +241,20 @@ impl<H: Handler> Table<H> {
         };
         if ret != 0 {
             // SAFETY: The post failed, so the slot is still held here.
-            let released = unsafe { self.release(slot) };
-            if matches!(released, Some((_, true))) {
-                self.idle.happen();
-            }
+            unsafe { self.give_back(slot) };
+        }
+    }
+
+    /// Drops the value of a request that was not posted after all.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the slot.
+    pub(super) unsafe fn give_back(&self, slot: &Slot<H>) {
+        // SAFETY: The caller's promise.
+        if let Some(work) = unsafe { self.release(slot) } {
+            drop(work);
+            self.settle();
         }
     }
 }
@@ -256,12 +280,10 @@ unsafe extern "C" fn done<H: Handler>(_cq: *mut sys::ib_cq, wc: *mut sys::ib_wc)
     // SAFETY: Set by `Table::new`, and the table outlives its completion queues.
     let table = unsafe { &*slot.table };
     // SAFETY: The completion of a request holds its slot.
-    let Some((work, idle)) = (unsafe { table.release(slot) }) else {
+    let Some(work) = (unsafe { table.release(slot) }) else {
         pr_warn_once!("rdma: a driver completed the same work request twice\n");
         return;
     };
     table.complete(work, &Wc::from_c(wc));
-    if idle {
-        table.idle.happen();
-    }
+    table.settle();
 }

@@ -7,7 +7,11 @@
 
 use super::{
     cm_param,
-    state::State,
+    state::{
+        Event,
+        State,
+        Step, //
+    },
     work,
     Control,
     Sconn, //
@@ -21,10 +25,7 @@ use crate::wire::{
 use kernel::{
     prelude::*,
     sync::Arc,
-    time::{
-        msecs_to_jiffies,
-        Msecs, //
-    }, //
+    time::Msecs, //
 };
 use rdma::{
     addr::Resolution,
@@ -59,7 +60,11 @@ impl Sconn {
         if !self.enter(State::Resolving) {
             return;
         }
-        self.count(|stats| stats.resolve += 1);
+        let recovery = self.was_connected();
+        self.count(|stats| match recovery {
+            false => stats.resolve += 1,
+            true => stats.reresolve += 1,
+        });
         if !self.shared.job.is_roce() {
             self.send_req(control, None);
             return;
@@ -80,30 +85,26 @@ impl Sconn {
     }
 
     /// The way to the peer was not found. Trying again does not help if there can be none, as
-    /// between an IPv4 and an IPv6 address.
+    /// between an IPv4 and an IPv6 address. A recovery tries until its time is over.
     pub(super) fn on_unresolved(self: &Arc<Self>, control: &mut Control, e: Error) {
-        self.count(|stats| stats.resolve_fail += 1);
-        if control.resolve_retries == 0 || e == EINVAL {
-            rdma::ratelimited!(
-                pr_info,
-                "connection {}.{}: the peer's address cannot be resolved: {:?}\n",
-                self.shared.conn_handle,
-                self.index,
-                e
-            );
-            self.fail();
+        let recovery = self.was_connected();
+        self.count(|stats| match recovery {
+            false => stats.resolve_fail += 1,
+            true => stats.reresolve_fail += 1,
+        });
+        let hopeless = e == EINVAL || control.resolve_retries == 0;
+        if hopeless && !self.can_recover() {
+            self.fail(control, Some("its address cannot be resolved"));
             return;
         }
-        control.resolve_retries -= 1;
+        control.resolve_retries = control.resolve_retries.saturating_sub(1);
         self.pause();
     }
 
     /// Makes a pause, after which [`Sconn::begin`] is called again.
-    fn pause(self: &Arc<Self>) {
+    pub(super) fn pause(self: &Arc<Self>) {
         if self.enter(State::Delay) {
-            let queue = self.shared.job.device().workqueue().queue();
-            let _ = queue
-                .enqueue_delayed::<_, { work::RETRY }>(self.clone(), msecs_to_jiffies(RETRY_DELAY));
+            self.set_timer::<{ work::RETRY }>(RETRY_DELAY);
         }
     }
 
@@ -114,9 +115,11 @@ impl Sconn {
                 self.count(|stats| stats.req_sent += 1);
                 self.enter(State::Connecting);
             }
+            // The port may be down for a while.
+            Err(_) if self.can_recover() => self.pause(),
             Err(e) => {
                 rdma::ratelimited!(pr_warn, "a REQ could not be sent: {:?}\n", e);
-                self.fail();
+                self.fail(control, Some("no REQ could be sent"));
             }
         }
     }
@@ -146,27 +149,30 @@ impl Sconn {
     }
 
     /// The peer has accepted.
-    pub(super) fn on_rep(&self, id: &IdRef, rep: &cm::Rep<'_>) {
-        self.count(|stats| stats.rep_recv += 1);
-        if self.state() != State::Connecting {
-            self.refuse(id, reject::CONSUMER_DEFINED, Refusal::InError);
-            self.fail();
-            return;
+    pub(super) fn on_rep(self: &Arc<Self>, control: &mut Control, id: &IdRef, rep: &cm::Rep<'_>) {
+        match self.step(Event::Rep) {
+            Step::Ignore => return,
+            Step::Proceed => {}
+            Step::Recover | Step::Fail => {
+                self.refuse(id, reject::CONSUMER_DEFINED, Refusal::InError);
+                self.fail(control, Some("a REP has come when none was due"));
+                return;
+            }
         }
         if rep.srq || wire::parse_rep(rep.private).is_err() {
             self.refuse(id, reject::CONSUMER_DEFINED, Refusal::InvalidRep);
-            self.fail();
+            self.fail(control, Some("its REP is not valid"));
             return;
         }
         match self.establish(id) {
             Ok(()) => {
                 self.count(|stats| stats.rtu_sent += 1);
-                self.enter(State::Connected);
+                self.come_up(control);
             }
             Err(e) => {
                 rdma::ratelimited!(pr_warn, "a connection could not be established: {:?}\n", e);
                 self.refuse(id, reject::NO_RESOURCES, Refusal::LocalError);
-                self.fail();
+                self.fail(control, Some("the queue pair could not be brought up"));
             }
         }
     }
@@ -181,30 +187,32 @@ impl Sconn {
 
     /// The peer has refused, or somebody for it.
     pub(super) fn on_rej(self: &Arc<Self>, control: &mut Control, reason: u32, private: &[u8]) {
-        self.count(|stats| stats.rej_recv += 1);
-        if self.state() != State::Connecting {
-            self.fail();
-            return;
-        }
-        // The peer's application may not have created the connection yet, or nobody there listens
-        // at all so far; or the peer still remembers an old connection of this queue pair's number.
-        let not_yet = matches!(reason, reject::INVALID_SERVICE_ID | reject::STALE_CONN)
-            || (reason == reject::CONSUMER_DEFINED
-                // CAST: The enum is a `u32`.
-                && Farewell::parse(private).reason == Refusal::NotFound as u32);
-        if not_yet && self.shared.role == Role::Client && control.req_retries > 0 {
+        let farewell = Farewell::parse(private);
+        // CAST: The enum is a `u32`.
+        let unknown = reason == reject::CONSUMER_DEFINED
+            && farewell.reason == Refusal::NotFound as u32
+            || reason == reject::INVALID_SERVICE_ID;
+        // The peer still remembers an old connection of this queue pair's number.
+        let stale = reason == reject::STALE_CONN;
+        // The first time the peer's application may not have created the connection yet, or nobody
+        // there listens at all so far. Later that means that it has gone.
+        let not_yet = self.shared.role == Role::Client
+            && self.state() == State::Connecting
+            && !self.was_connected()
+            && (unknown || stale);
+        if not_yet && control.req_retries > 0 {
             control.req_retries -= 1;
             self.pause();
-        } else {
-            rdma::ratelimited!(
-                pr_info,
-                "connection {}.{} was refused: code {}, reason {}\n",
-                self.shared.conn_handle,
-                self.index,
-                reason,
-                Farewell::parse(private).reason
-            );
-            self.fail();
+            return;
         }
+        rdma::ratelimited!(
+            pr_info,
+            "{} has refused: code {}, reason {}\n",
+            self.shared,
+            reason,
+            farewell.reason
+        );
+        let recoverable = farewell.recoverable || stale;
+        self.apply(control, Event::Rej { recoverable }, "it has refused");
     }
 }

@@ -6,6 +6,7 @@
 //! queue.
 
 use super::{
+    link::QpLease,
     state::State,
     Sconn, //
 };
@@ -19,16 +20,23 @@ use crate::{
 };
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::{
+        atomic::{
+            AtomicFlag,
+            Full,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
 };
 use rdma::{
     mr::Mr,
     qp::{
-        self,
         AsyncEvent,
         Handler,
         Remote,
-        Repost, //
+        Repost,
+        Source, //
     },
     wc::{
         Opcode,
@@ -71,9 +79,18 @@ pub(crate) struct Posted {
     write: Write,
 }
 
-impl AsRef<Mr> for Posted {
-    fn as_ref(&self) -> &Mr {
-        self.write.mr.mr()
+/// A request on the send queue.
+pub(crate) enum Sent {
+    Write(Posted),
+    Heartbeat,
+}
+
+impl Source for Sent {
+    fn region(&self) -> Option<&Mr> {
+        match self {
+            Self::Write(posted) => Some(posted.write.mr.mr()),
+            Self::Heartbeat => None,
+        }
     }
 }
 
@@ -85,9 +102,56 @@ pub(crate) struct Receipt {
     pub(crate) conn_count: u32,
 }
 
+/// What a queue pair has said of itself where one must not sleep.
+pub(super) struct Notices {
+    /// Data has come before the RTU.
+    comm_est: AtomicFlag,
+    /// The path has migrated.
+    path_mig: AtomicFlag,
+    /// The queue pair is broken. Stays set.
+    lost: AtomicFlag,
+    /// A completion queue is broken. Stays set.
+    cq_lost: AtomicFlag,
+    /// Everything has been given back. Stays set.
+    drained: AtomicFlag,
+}
+
+impl Notices {
+    fn new() -> Self {
+        Self {
+            comm_est: AtomicFlag::new(false),
+            path_mig: AtomicFlag::new(false),
+            lost: AtomicFlag::new(false),
+            cq_lost: AtomicFlag::new(false),
+            drained: AtomicFlag::new(false),
+        }
+    }
+
+    pub(super) fn take_comm_est(&self) -> bool {
+        self.comm_est.xchg(false, Full)
+    }
+
+    pub(super) fn take_path_mig(&self) -> bool {
+        self.path_mig.xchg(false, Full)
+    }
+
+    pub(super) fn lost(&self) -> bool {
+        self.lost.load(Relaxed)
+    }
+
+    pub(super) fn cq_lost(&self) -> bool {
+        self.cq_lost.load(Relaxed)
+    }
+
+    pub(super) fn drained(&self) -> bool {
+        self.drained.load(Relaxed)
+    }
+}
+
 /// Handles the completions of one queue pair of a single connection.
 pub(crate) struct Pipe {
     sconn: Arc<Sconn>,
+    notices: Notices,
 }
 
 impl Pipe {
@@ -95,9 +159,21 @@ impl Pipe {
         Ok(Arc::new(
             Self {
                 sconn: sconn.clone(),
+                notices: Notices::new(),
             },
             GFP_KERNEL,
         )?)
+    }
+
+    pub(super) fn notices(&self) -> &Notices {
+        &self.notices
+    }
+
+    /// Sets a flag, and has it looked at if it was not set before.
+    fn note(&self, flag: &AtomicFlag) {
+        if !flag.xchg(true, Full) {
+            self.sconn.notice();
+        }
     }
 }
 
@@ -120,8 +196,9 @@ impl Outstanding {
     ///
     /// # Errors
     ///
-    /// `EIO` if the connection is in error, `EINVAL` if it was never connected, `ENOMEM` if the
-    /// queue is full, else the driver's error. The process gets no event then.
+    /// `EIO` if the connection is in error, `EAGAIN` if it is being recovered, `EINVAL` if it was
+    /// never connected, `ENOMEM` if the queue is full, else the driver's error. The process gets no
+    /// event then.
     pub(crate) fn post(self, write: Write, offset: u64, target: Target) -> Result<Receipt> {
         let sconn = self.sconn.clone();
         let (wr_id, len) = (write.wr_id, write.len);
@@ -143,41 +220,105 @@ impl Outstanding {
 
     fn try_post(self, write: Write, offset: u64, target: Target) -> Result<Receipt> {
         let sconn = self.sconn.clone();
-        let qp = sconn.usable_qp()?;
+        let (qp, conn_count) = sconn.usable_qp()?;
         let len = write.len;
         let posted = Posted {
             outstanding: self,
             write,
         };
-        qp.post_write_imm(posted, offset, len, target.remote, target.imm)
-            .map_err(|e| if e == ESHUTDOWN { EIO } else { e })?;
+        qp.post_write_imm(Sent::Write(posted), offset, len, target.remote, target.imm)
+            .map_err(|e| sconn.refusal(&qp, e))?;
         let mut link = sconn.link.lock();
         link.stats.post_write += 1;
         link.stats.post_write_bytes += u64::from(len);
         Ok(Receipt {
             index: sconn.index,
-            conn_count: link.stats.conn_recovery + 1,
+            conn_count,
         })
     }
 }
 
 impl Sconn {
-    /// The queue pair, if it may be posted to.
-    fn usable_qp(&self) -> Result<Arc<qp::Qp<Pipe>>> {
+    /// The queue pair, if it may be posted to, and how often the connection has come up with it.
+    fn usable_qp(&self) -> Result<(QpLease, u32)> {
         let link = self.link.lock();
         match link.state() {
-            State::Connected => link.qp.clone().ok_or(EIO),
+            State::Connected => Ok((link.qp().ok_or(EIO)?, link.conn_count())),
             State::Error => Err(EIO),
+            _ if link.was_connected => Err(EAGAIN),
             _ => Err(EINVAL),
+        }
+    }
+
+    /// What a process is told of a failed post: if the queue pair has broken meanwhile, what it
+    /// would be told by now.
+    fn refusal(&self, qp: &QpLease, e: Error) -> Error {
+        let broken = e == ESHUTDOWN || qp.handler().notices().lost();
+        match self.state() {
+            State::Error => EIO,
+            State::Connected if !broken => e,
+            State::Connected if !self.can_recover() => EIO,
+            _ => EAGAIN,
         }
     }
 }
 
 impl Handler for Pipe {
-    type Send = Posted;
+    type Send = Sent;
     type Recv = ();
 
-    fn send_done(&self, posted: Posted, wc: &Wc) {
+    fn send_done(&self, sent: Sent, wc: &Wc) {
+        match sent {
+            Sent::Write(posted) => self.on_written(posted, wc),
+            Sent::Heartbeat => self.on_heartbeat_sent(wc),
+        }
+    }
+
+    fn recv_done(&self, (): (), wc: &Wc) -> Repost<()> {
+        if !wc.is_ok() {
+            self.trace_recv(0, 0, wc);
+            if wc.status != Status::FLUSHED {
+                self.sconn.link.lock().stats.recv_cqe_fail += 1;
+            }
+            self.on_bad(wc, "receive");
+            return Repost::No;
+        }
+        match (wc.opcode, wc.imm) {
+            (Opcode::RecvRdmaWithImm, Some(imm)) => {
+                self.trace_recv(imm, wc.byte_len, wc);
+                self.on_arrival(imm, wc.byte_len);
+            }
+            (Opcode::Recv, _) => {
+                trace::heartbeat_recv(self.sconn.shared.conn_handle, self.sconn.index);
+                self.sconn.link.lock().stats.recv_hb_cqe += 1;
+            }
+            _ => rdma::ratelimited!(pr_warn, "a receive completed without an immediate\n"),
+        }
+        Repost::Again(())
+    }
+
+    fn event(&self, event: AsyncEvent) {
+        self.sconn.trace_qp_event(&event);
+        let notices = &self.notices;
+        match event {
+            AsyncEvent::CommEst => self.note(&notices.comm_est),
+            AsyncEvent::PathMig => self.note(&notices.path_mig),
+            AsyncEvent::Fatal | AsyncEvent::ReqErr | AsyncEvent::AccessErr => {
+                self.note(&notices.lost);
+            }
+            AsyncEvent::CqErr => self.note(&notices.cq_lost),
+            AsyncEvent::Other(_) => {}
+        }
+    }
+
+    fn drained(&self) {
+        self.note(&self.notices.drained);
+    }
+}
+
+impl Pipe {
+    /// A write has ended: its process is told.
+    fn on_written(&self, posted: Posted, wc: &Wc) {
         let Posted { outstanding, write } = posted;
         let Write {
             mr,
@@ -215,42 +356,22 @@ impl Handler for Pipe {
         }
     }
 
-    fn recv_done(&self, (): (), wc: &Wc) -> Repost<()> {
+    /// A heartbeat has been confirmed, or not.
+    fn on_heartbeat_sent(&self, wc: &Wc) {
+        {
+            let mut link = self.sconn.link.lock();
+            link.heartbeat = false;
+            if wc.is_ok() {
+                link.stats.send_hb_cqe += 1;
+            } else {
+                link.stats.send_hb_cqe_fail += 1;
+            }
+        }
         if !wc.is_ok() {
-            self.trace_recv(0, 0, wc);
-            if wc.status != Status::FLUSHED {
-                self.sconn.link.lock().stats.recv_cqe_fail += 1;
-            }
-            self.on_bad(wc, "receive");
-            return Repost::No;
-        }
-        match (wc.opcode, wc.imm) {
-            (Opcode::RecvRdmaWithImm, Some(imm)) => {
-                self.trace_recv(imm, wc.byte_len, wc);
-                self.on_arrival(imm, wc.byte_len);
-            }
-            (Opcode::Recv, _) => {
-                trace::heartbeat_recv(self.sconn.shared.conn_handle, self.sconn.index);
-                self.sconn.link.lock().stats.recv_hb_cqe += 1;
-            }
-            _ => rdma::ratelimited!(pr_warn, "a receive completed without an immediate\n"),
-        }
-        Repost::Again(())
-    }
-
-    fn event(&self, event: AsyncEvent) {
-        self.sconn.trace_qp_event(&event);
-        match event {
-            AsyncEvent::CommEst => self.sconn.notice_comm_est(),
-            AsyncEvent::Fatal | AsyncEvent::ReqErr | AsyncEvent::AccessErr => {
-                self.sconn.notice_loss();
-            }
-            AsyncEvent::PathMig | AsyncEvent::Other(_) => {}
+            self.on_bad(wc, "heartbeat");
         }
     }
-}
 
-impl Pipe {
     fn trace_recv(&self, imm: u32, len: u32, wc: &Wc) {
         let sconn = &self.sconn;
         let status = wc.status.number();
@@ -274,13 +395,12 @@ impl Pipe {
         if wc.status != Status::FLUSHED {
             rdma::ratelimited!(
                 pr_warn,
-                "connection {}.{}: a {} has ended with status {}\n",
-                self.sconn.shared.conn_handle,
-                self.sconn.index,
+                "{}: a {} has ended with status {}\n",
+                self.sconn.shared,
                 what,
                 wc.status.number()
             );
         }
-        self.sconn.notice_loss();
+        self.note(&self.notices.lost);
     }
 }

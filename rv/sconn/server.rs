@@ -6,7 +6,11 @@
 use super::{
     cm_param,
     data::Pipe,
-    state::State,
+    state::{
+        Event,
+        State,
+        Step, //
+    },
     Control,
     Sconn, //
 };
@@ -41,10 +45,12 @@ impl Sconn {
     ///
     /// Why the peer is refused.
     pub(crate) fn on_req(self: &Arc<Self>, request: &mut Request<'_>) -> Result<(), Refusal> {
-        let mut control = self.control.lock();
+        let mut guard = self.control.lock();
+        let control = &mut *guard;
         self.trace_req();
         self.count(|stats| stats.req_recv += 1);
-        self.check_req(&control, request)
+        self.check_req(control, request)
+            .and_then(|()| self.check_state(control))
             .inspect_err(|_| self.count(|stats| stats.rej_sent += 1))?;
         let id = request
             .accept(self.clone())
@@ -52,8 +58,9 @@ impl Sconn {
         if let Err(e) = self.answer(request, &id) {
             rdma::ratelimited!(pr_warn, "a REQ could not be answered: {:?}\n", e);
             self.refuse(&id, reject::NO_RESOURCES, Refusal::LocalError);
-            self.fail();
+            self.fail(control, Some("the queue pair could not be brought up"));
         }
+        // There was none: it goes before a server waits again.
         control.id = Some(id);
         Ok(())
     }
@@ -72,13 +79,31 @@ impl Sconn {
                 return Err(Refusal::Mismatch);
             }
         }
-        match self.state() {
-            State::Waiting if !control.closed => Ok(()),
-            State::Waiting | State::Error => Err(Refusal::InError),
-            State::Connecting | State::Connected if self.shared.role == Role::Server => {
-                Err(Refusal::LocalError)
+        Ok(())
+    }
+
+    /// Returns whether a REQ is waited for. If the peer has begun anew, this side must do so, too;
+    /// the peer is told to come again then.
+    fn check_state(self: &Arc<Self>, control: &mut Control) -> Result<(), Refusal> {
+        let state = self.state();
+        if control.closed || state == State::Error {
+            return Err(Refusal::InError);
+        }
+        if self.shared.role == Role::Client {
+            return Err(Refusal::NotListener);
+        }
+        match self.step(Event::Req) {
+            Step::Proceed => Ok(()),
+            Step::Recover => {
+                if let Some(id) = &control.id {
+                    // Else it would end without a reason, which is how it looks in peace.
+                    self.part(id, Disconnect::QpError, true);
+                }
+                self.recover(control, "it has begun to connect anew");
+                Err(Refusal::Connecting)
             }
-            _ => Err(Refusal::NotListener),
+            _ if state == State::Disconnecting => Err(Refusal::Disconnecting),
+            _ => Err(Refusal::LocalError),
         }
     }
 
@@ -115,30 +140,37 @@ impl Sconn {
             attr.rq_psn(psn);
         }
         qp.modify(&mut attr)?;
-        for _ in 0..self.shared.job.params().qp_depth() {
+        // One for each write that the peer can have under way, and one for its heartbeat.
+        for _ in 0..=self.shared.job.params().qp_depth() {
             qp.post_recv(())?;
         }
         Ok(())
     }
 
     /// The peer is ready, by its word or by its first data.
-    pub(super) fn on_ready(&self, id: &IdRef) {
-        if self.state() != State::Connecting || self.shared.role == Role::Client {
-            self.disconnect(id, Disconnect::UnexpectedRtu);
-            self.fail();
-            return;
+    pub(super) fn on_ready(self: &Arc<Self>, control: &mut Control, id: &IdRef) {
+        let step = match self.shared.role {
+            Role::Server => self.step(Event::Ready),
+            Role::Client => Step::Fail,
+        };
+        match step {
+            Step::Ignore => return,
+            Step::Proceed => {}
+            Step::Recover | Step::Fail => {
+                let _ = self.disconnect(id, Disconnect::UnexpectedRtu, false);
+                self.fail(control, Some("an RTU has come when none was due"));
+                return;
+            }
         }
         let ready = self
             .qp()
             .and_then(|qp| qp.modify(&mut id.qp_attr(QpState::Rts)?));
         match ready {
-            Ok(()) => {
-                self.enter(State::Connected);
-            }
+            Ok(()) => self.come_up(control),
             Err(e) => {
                 rdma::ratelimited!(pr_warn, "a connection could not be established: {:?}\n", e);
-                self.disconnect(id, Disconnect::UnexpectedRtu);
-                self.fail();
+                let _ = self.disconnect(id, Disconnect::UnexpectedRtu, self.can_recover());
+                self.apply(control, Event::QpLost, "the queue pair is in error");
             }
         }
     }

@@ -62,14 +62,42 @@ fn reasons_have_the_numbers_of_the_protocol() {
         (Refusal::Mismatch, 4),
         (Refusal::LocalError, 5),
         (Refusal::InError, 6),
+        (Refusal::Connecting, 7),
+        (Refusal::Disconnecting, 8),
         (Refusal::NotListener, 9),
+        (Refusal::TimedOut, 10),
     ];
     for (refusal, number) in refusals {
         assert_eq!(Farewell::refuse(refusal).reason, number);
     }
-    for (disconnect, number) in [(Disconnect::UnexpectedRtu, 2), (Disconnect::QpError, 4)] {
-        assert_eq!(Farewell::disconnect(disconnect).reason, number);
+    let disconnects = [
+        (Disconnect::UnexpectedRtu, 2),
+        (Disconnect::QpError, 4),
+        (Disconnect::CqError, 5),
+        (Disconnect::TimedOut, 6),
+    ];
+    for (disconnect, number) in disconnects {
+        assert_eq!(Farewell::disconnect(disconnect, false).reason, number);
     }
+}
+
+/// A peer may begin a recovery by this alone.
+#[test]
+fn only_a_node_that_makes_room_refuses_for_now() {
+    for (refusal, recoverable) in [
+        (Refusal::InvalidReq, false),
+        (Refusal::NotFound, false),
+        (Refusal::LocalError, false),
+        (Refusal::InError, false),
+        (Refusal::Connecting, true),
+        (Refusal::Disconnecting, true),
+        (Refusal::NotListener, false),
+        (Refusal::TimedOut, false),
+    ] {
+        assert_eq!(Farewell::refuse(refusal).recoverable, recoverable);
+    }
+    assert!(Farewell::disconnect(Disconnect::QpError, true).recoverable);
+    assert!(!Farewell::disconnect(Disconnect::QpError, false).recoverable);
 }
 
 #[test]

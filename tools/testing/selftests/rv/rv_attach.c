@@ -255,7 +255,7 @@ TEST_F(attach, says_that_there_is_no_recovery)
 	self->params.in.reconnect_timeout = 30;
 	self->params.in.hb_interval = 1000;
 	ASSERT_EQ(0, rvc_attach(self->fd, &self->params));
-	EXPECT_EQ(0, self->params.out.reconnect_timeout);
+	EXPECT_EQ(30, self->params.out.reconnect_timeout);
 }
 
 /* rxe takes 512 pages in one fast registration. */

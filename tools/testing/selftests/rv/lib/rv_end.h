@@ -35,6 +35,8 @@ struct job {
 	uint32_t q_depth;
 	uint32_t ring[2];
 	uint64_t service_id;
+	uint32_t reconnect_timeout;	/* seconds, 0: no recovery */
+	uint32_t hb_interval;		/* milliseconds, 0: no heartbeat */
 };
 
 static inline void job_init(struct job *job)
@@ -68,6 +70,8 @@ static inline void attach_end(struct __test_metadata *_metadata, struct end *end
 	params.in.q_depth = job->q_depth;
 	params.in.cq_entries = ring;
 	params.in.service_id = job->service_id;
+	params.in.reconnect_timeout = job->reconnect_timeout;
+	params.in.hb_interval = job->hb_interval;
 	end->attach = params.in;
 	end->fd = actor_open(&end->actor);
 	ASSERT_LE(0, end->fd);

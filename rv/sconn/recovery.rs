@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The way back after a loss: down, drained, with a new queue pair up again, and not for ever.
+//!
+//! A connection that is lost and shall come back goes to `Disconnecting`. Its queue pair is moved to
+//! ERROR and gives back all it holds, as flushed. Only when every completion has been put in the
+//! rings ([`Qp::begin_drain`](rdma::qp::Qp::begin_drain) says when) is the queue pair replaced. So
+//! whoever sees a new connection count has all events of the old queue pair before him. A device
+//! that does not give back in time has the queue pair taken away, which comes to the same.
+//!
+//! The timer of a recovery starts when the connection is lost and ends when it is up again.
+
+use super::{
+    state::{
+        Event,
+        State,
+        Step, //
+    },
+    work,
+    Control,
+    Pipe,
+    Qp,
+    Sconn, //
+};
+use crate::wire::{
+    Disconnect,
+    Refusal,
+    Role, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc,
+    time::{
+        Instant,
+        Monotonic,
+        Msecs, //
+    },
+    workqueue::WorkItem, //
+};
+use rdma::{
+    addr::Resolution,
+    cm::{
+        reject,
+        Id, //
+    },
+    lease::Owner, //
+};
+
+/// How long a queue pair may take to give back what it holds.
+const DRAIN_LIMIT: Msecs = 20_000;
+
+/// A time at which something is given up.
+pub(super) struct Deadline {
+    since: Instant<Monotonic>,
+    span: Msecs,
+}
+
+impl Deadline {
+    fn new(span: Msecs) -> Self {
+        Self {
+            since: Instant::now(),
+            span,
+        }
+    }
+
+    /// Milliseconds that are left; 0 if it is time. A timer may have run a little too early, or may
+    /// have been set for an earlier occasion.
+    fn left(&self) -> Msecs {
+        let elapsed = Msecs::try_from(self.since.elapsed().as_millis()).unwrap_or(Msecs::MAX);
+        self.span.saturating_sub(elapsed)
+    }
+}
+
+/// What has to go without a lock, since that waits for handlers.
+struct Retired {
+    _resolution: Option<Resolution<Sconn>>,
+    _id: Option<Id<Sconn>>,
+    _qp: Option<Owner<Qp<Pipe>>>,
+}
+
+impl Sconn {
+    /// Returns whether a loss is worth a recovery.
+    pub(super) fn can_recover(&self) -> bool {
+        let job = &self.shared.job;
+        self.was_connected() && job.params().reconnect_timeout != 0 && job.has_members()
+    }
+
+    /// Begins a recovery.
+    pub(super) fn recover(self: &Arc<Self>, control: &mut Control, why: &str) {
+        let was_up = self.state() == State::Connected;
+        if !self.enter(State::Disconnecting) {
+            return;
+        }
+        if was_up {
+            rdma::ratelimited!(pr_info, "lost the connection to {}: {}\n", self.shared, why);
+            let timeout = self.shared.job.params().reconnect_timeout;
+            let timeout = timeout.saturating_mul(1000);
+            control.reconnect = Some(Deadline::new(timeout));
+            self.set_timer::<{ work::RECONNECT }>(timeout);
+        }
+        self.drain(control);
+    }
+
+    /// Lets the queue pair give back what it holds.
+    pub(super) fn drain(self: &Arc<Self>, control: &mut Control) {
+        let Ok(qp) = self.qp() else {
+            return;
+        };
+        control.drain = Some(Deadline::new(DRAIN_LIMIT));
+        self.set_timer::<{ work::DRAIN }>(DRAIN_LIMIT);
+        qp.begin_drain();
+    }
+
+    /// Lets go of a queue pair that has given everything back.
+    pub(super) fn retire_if_drained(self: &Arc<Self>) {
+        let drained = self.qp().is_ok_and(|qp| qp.handler().notices().drained());
+        if drained {
+            self.retire();
+        }
+    }
+
+    /// Lets go of the queue pair, and goes on with a new one if this is a recovery.
+    fn retire(self: &Arc<Self>) {
+        let retired = {
+            let mut control = self.control.lock();
+            let mut link = self.link.lock();
+            control.drain = None;
+            match link.state() {
+                _ if control.closed => return,
+                State::Disconnecting if link.qp.is_some() => Retired {
+                    _resolution: control.resolution.take(),
+                    _id: control.id.take(),
+                    _qp: link.qp.take(),
+                },
+                // The identifier stays, to answer the peer.
+                State::Error => Retired {
+                    _resolution: None,
+                    _id: None,
+                    _qp: link.qp.take(),
+                },
+                _ => return,
+            }
+        };
+        drop(retired);
+        if self.state() == State::Disconnecting {
+            let fresh = self.make_qp();
+            let unused = self.renew(fresh);
+            drop(unused);
+        }
+    }
+
+    /// Starts anew with another queue pair; gives back what is of no use any more.
+    fn renew(self: &Arc<Self>, fresh: Result<Owner<Qp<Pipe>>>) -> Option<Owner<Qp<Pipe>>> {
+        let mut control = self.control.lock();
+        if control.closed || self.state() != State::Disconnecting {
+            return fresh.ok();
+        }
+        match fresh {
+            Ok(qp) => {
+                self.link.lock().qp = Some(qp);
+                match self.shared.role {
+                    Role::Server => {
+                        self.enter(State::Waiting);
+                    }
+                    Role::Client => self.pause(),
+                }
+            }
+            Err(_) => self.fail(&mut control, Some("no new queue pair")),
+        }
+        None
+    }
+
+    /// The time for a recovery is over.
+    fn on_timeout(self: &Arc<Self>, control: &mut Control) -> Option<Resolution<Self>> {
+        if self.step(Event::TimedOut) != Step::Fail {
+            return None;
+        }
+        if let (State::Connecting, Some(id)) = (self.state(), &control.id) {
+            self.refuse(id, reject::TIMEOUT, Refusal::TimedOut);
+            let _ = self.disconnect(id, Disconnect::TimedOut, false);
+        }
+        self.fail(control, Some("it has taken too long"));
+        control.resolution.take()
+    }
+}
+
+/// The queue pair has been drained, or should have been.
+impl WorkItem<{ work::DRAIN }> for Sconn {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        let left = {
+            let control = this.control.lock();
+            match &control.drain {
+                Some(deadline) if !control.closed => deadline.left(),
+                _ => return,
+            }
+        };
+        if left == 0 {
+            pr_warn!("{}: the device has not flushed all requests\n", this.shared);
+            this.retire();
+        } else {
+            this.set_timer::<{ work::DRAIN }>(left);
+        }
+    }
+}
+
+/// The recovery is over, or should be.
+impl WorkItem<{ work::RECONNECT }> for Sconn {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        let mut control = this.control.lock();
+        let left = match &control.reconnect {
+            Some(deadline) if !control.closed => deadline.left(),
+            _ => return,
+        };
+        if left == 0 {
+            let resolution = this.on_timeout(&mut control);
+            drop(control);
+            // Waits for its callback, which takes the lock.
+            drop(resolution);
+        } else {
+            this.set_timer::<{ work::RECONNECT }>(left);
+        }
+    }
+}
