@@ -195,11 +195,12 @@ impl Sconn {
         // The peer still remembers an old connection of this queue pair's number.
         let stale = reason == reject::STALE_CONN;
         // The first time the peer's application may not have created the connection yet, or nobody
-        // there listens at all so far. Later that means that it has gone.
+        // there listens at all so far (later that means that it has gone); or the peer still has a
+        // connection to a process that was here before, which this REQ has told it to give up.
         let not_yet = self.shared.role == Role::Client
             && self.state() == State::Connecting
             && !self.was_connected()
-            && (unknown || stale);
+            && (unknown || stale || farewell.recoverable);
         if not_yet && control.req_retries > 0 {
             control.req_retries -= 1;
             self.pause();
