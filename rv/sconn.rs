@@ -122,6 +122,10 @@ mod cm_param {
 /// The cold part of a single connection.
 struct Control {
     id: Option<Id<Sconn>>,
+    /// That of a connection which was lost with the port, so that the peer was not told.
+    untold: Option<Id<Sconn>>,
+    /// Whether the port was up when it was last looked at.
+    port_was_up: bool,
     resolution: Option<Resolution<Sconn>>,
     /// The path of CONN_CONNECT.
     path: Option<Record>,
@@ -198,6 +202,8 @@ impl Sconn {
                 index,
                 control <- new_mutex!(Control {
                     id: None,
+                    untold: None,
+                    port_was_up: true,
                     resolution: None,
                     path: None,
                     resolve_retries: client::RESOLVE_RETRIES,
@@ -457,7 +463,9 @@ impl Sconn {
         if step == Step::Ignore || self.state() == State::Error {
             return;
         }
-        if let Some(id) = &control.id {
+        // A message could not be sent, and trying to ruins the CM's own queue pair on rxe.
+        control.port_was_up = self.port_is_up();
+        if let (true, Some(id)) = (control.port_was_up, &control.id) {
             self.part(id, code, step == Step::Recover);
         }
         self.apply(control, event, why);
@@ -484,14 +492,15 @@ impl Sconn {
     }
 
     fn take_down(self: &Arc<Self>) {
-        let (id, resolution) = {
+        let (ids, resolution) = {
             let mut control = self.control.lock();
             control.closed = true;
-            (control.id.take(), control.resolution.take())
+            let ids = (control.id.take(), control.untold.take());
+            (ids, control.resolution.take())
         };
         drop(resolution);
         // Tells the peer: without private data, which is how a normal end looks.
-        drop(id);
+        drop(ids);
         self.enter(State::Error);
         // Whatever is due comes now, finds the connection closed, and lets go of it.
         self.set_timer::<{ work::RETRY }>(0);
@@ -593,35 +602,6 @@ impl WorkItem<{ work::NOTICED }> for Sconn {
     fn run(this: Arc<Self>) {
         this.on_notice(&mut this.control.lock());
         this.retire_if_drained();
-    }
-}
-
-/// The pause before another attempt is over.
-impl WorkItem<{ work::RETRY }> for Sconn {
-    type Pointer = Arc<Self>;
-
-    fn run(this: Arc<Self>) {
-        if this.state() != State::Delay {
-            return;
-        }
-        let fresh = this.new_id();
-        let stale = {
-            let mut guard = this.control.lock();
-            let control = &mut *guard;
-            if control.closed || this.state() != State::Delay {
-                return;
-            }
-            let stale = (control.id.take(), control.resolution.take());
-            match fresh {
-                Ok(id) => {
-                    control.id = Some(id);
-                    this.begin(control);
-                }
-                Err(_) => this.fail(control, Some("no memory")),
-            }
-            stale
-        };
-        drop(stale);
     }
 }
 

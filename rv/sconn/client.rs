@@ -44,7 +44,7 @@ use rdma::{
 /// How long one attempt of address resolution may take.
 const RESOLVE_TIMEOUT: Msecs = 10_000;
 /// The pause before another attempt.
-const RETRY_DELAY: Msecs = 100;
+pub(super) const RETRY_DELAY: Msecs = 100;
 /// How often address resolution is tried again.
 pub(super) const RESOLVE_RETRIES: u32 = 5;
 /// How often a REQ is sent again to a peer that does not know of the connection yet.

@@ -9,8 +9,13 @@
 //! that does not give back in time has the queue pair taken away, which comes to the same.
 //!
 //! The timer of a recovery starts when the connection is lost and ends when it is up again.
+//!
+//! If the port is down, nothing is sent before it has been up for a moment: on rxe the CM's own
+//! queue pair does not survive a message that cannot be sent, and the destruction of an identifier
+//! sends one. The old identifier is kept until then.
 
 use super::{
+    client::RETRY_DELAY,
     state::{
         Event,
         State,
@@ -72,10 +77,20 @@ impl Deadline {
 }
 
 /// What has to go without a lock, since that waits for handlers.
+#[derive(Default)]
 struct Retired {
-    _resolution: Option<Resolution<Sconn>>,
-    _id: Option<Id<Sconn>>,
-    _qp: Option<Owner<Qp<Pipe>>>,
+    resolution: Option<Resolution<Sconn>>,
+    ids: (Option<Id<Sconn>>, Option<Id<Sconn>>),
+    qp: Option<Owner<Qp<Pipe>>>,
+}
+
+impl Retired {
+    /// Waits for handlers, so no lock that they take may be held.
+    fn end(self) {
+        drop(self.resolution);
+        drop(self.ids);
+        drop(self.qp);
+    }
 }
 
 impl Sconn {
@@ -127,21 +142,27 @@ impl Sconn {
             control.drain = None;
             match link.state() {
                 _ if control.closed => return,
-                State::Disconnecting if link.qp.is_some() => Retired {
-                    _resolution: control.resolution.take(),
-                    _id: control.id.take(),
-                    _qp: link.qp.take(),
-                },
+                State::Disconnecting if link.qp.is_some() => {
+                    let id = control.id.take();
+                    let id = match control.port_was_up {
+                        true => id,
+                        false => core::mem::replace(&mut control.untold, id),
+                    };
+                    Retired {
+                        resolution: control.resolution.take(),
+                        ids: (id, None),
+                        qp: link.qp.take(),
+                    }
+                }
                 // The identifier stays, to answer the peer.
                 State::Error => Retired {
-                    _resolution: None,
-                    _id: None,
-                    _qp: link.qp.take(),
+                    qp: link.qp.take(),
+                    ..Retired::default()
                 },
                 _ => return,
             }
         };
-        drop(retired);
+        retired.end();
         if self.state() == State::Disconnecting {
             let fresh = self.make_qp();
             let unused = self.renew(fresh);
@@ -161,6 +182,9 @@ impl Sconn {
                 match self.shared.role {
                     Role::Server => {
                         self.enter(State::Waiting);
+                        if control.untold.is_some() {
+                            self.set_timer::<{ work::RETRY }>(RETRY_DELAY);
+                        }
                     }
                     Role::Client => self.pause(),
                 }
@@ -168,6 +192,63 @@ impl Sconn {
             Err(_) => self.fail(&mut control, Some("no new queue pair")),
         }
         None
+    }
+
+    pub(super) fn port_is_up(&self) -> bool {
+        let job = &self.shared.job;
+        let port = job.device().rdma().query_port(job.identity().port);
+        port.is_ok_and(|port| port.active)
+    }
+
+    /// Returns whether messages can be sent: once the port is up it takes a moment until there is a
+    /// route.
+    fn can_send(&self, control: &mut Control) -> bool {
+        let up = self.port_is_up();
+        core::mem::replace(&mut control.port_was_up, up) && up
+    }
+
+    /// Returns whether it is time for another attempt, or to tell the peer of the loss; makes a
+    /// longer pause while the port is down.
+    fn may_retry(self: &Arc<Self>, control: &mut Control) -> bool {
+        let is_due = match self.state() {
+            State::Delay => true,
+            State::Error => false,
+            _ => control.untold.is_some(),
+        };
+        if control.closed || !is_due {
+            return false;
+        }
+        let may = !self.can_recover() || self.can_send(control);
+        if !may {
+            self.set_timer::<{ work::RETRY }>(RETRY_DELAY);
+        }
+        may
+    }
+
+    /// Tells the peer of the loss, if that is still to be done, and makes another attempt.
+    fn retry(self: &Arc<Self>, fresh: Result<Id<Self>>) -> Retired {
+        let mut guard = self.control.lock();
+        let control = &mut *guard;
+        let mut retired = Retired {
+            ids: (None, control.untold.take()),
+            ..Retired::default()
+        };
+        if let (_, Some(id)) = &retired.ids {
+            let _ = self.disconnect(id, Disconnect::QpError, true);
+        }
+        if control.closed || self.state() != State::Delay {
+            retired.ids.0 = fresh.ok();
+            return retired;
+        }
+        retired.resolution = control.resolution.take();
+        match fresh {
+            Ok(id) => {
+                retired.ids.0 = control.id.replace(id);
+                self.begin(control);
+            }
+            Err(_) => self.fail(control, Some("no memory")),
+        }
+        retired
     }
 
     /// The time for a recovery is over.
@@ -181,6 +262,17 @@ impl Sconn {
         }
         self.fail(control, Some("it has taken too long"));
         control.resolution.take()
+    }
+}
+
+/// The pause before another attempt is over.
+impl WorkItem<{ work::RETRY }> for Sconn {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        if this.may_retry(&mut this.control.lock()) {
+            this.retry(this.new_id()).end();
+        }
     }
 }
 

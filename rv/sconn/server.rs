@@ -96,6 +96,7 @@ impl Sconn {
             Step::Proceed => Ok(()),
             Step::Recover => {
                 if let Some(id) = &control.id {
+                    control.port_was_up = true;
                     // Else it would end without a reason, which is how it looks in peace.
                     self.part(id, Disconnect::QpError, true);
                 }
