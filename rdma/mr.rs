@@ -16,7 +16,10 @@
 //! unpinned.
 
 use crate::{
-    device::DriverId,
+    device::{
+        Device,
+        DriverId, //
+    },
     pd::Pd,
     umem::Umem, //
 };
@@ -73,20 +76,25 @@ impl Access {
         sys::ib_access_flags_IB_ACCESS_LOCAL_WRITE | sys::ib_access_flags_IB_ACCESS_REMOTE_WRITE,
     );
 
-    /// Checks the access flags of a user (`enum ib_uverbs_access_flags`) for a region in `pd`.
+    /// Checks the access flags of a user (`enum ib_uverbs_access_flags`) for a region on `device`.
     ///
     /// # Errors
     ///
     /// `EINVAL` for unknown flags, and for remote writes or atomics without local writes;
     /// `EOPNOTSUPP` for what the device cannot do, and for on-demand paging, which a region with
     /// pinned pages is not.
-    pub fn from_user(pd: &Pd, flags: u32) -> Result<Self> {
+    pub fn from_user(device: &Device, flags: u32) -> Result<Self> {
         // SAFETY: The device is registered, see `Device`.
-        to_result(unsafe { sys::ib_check_mr_access(pd.device().as_raw(), flags) })?;
+        to_result(unsafe { sys::ib_check_mr_access(device.as_raw(), flags) })?;
         if flags & sys::ib_access_flags_IB_ACCESS_ON_DEMAND != 0 {
             return Err(EOPNOTSUPP);
         }
         Ok(Self(flags))
+    }
+
+    /// Returns whether memory windows may be bound to the region.
+    pub(crate) fn allows_windows(self) -> bool {
+        self.0 & sys::ib_access_flags_IB_ACCESS_MW_BIND != 0
     }
 
     pub(crate) fn to_c(self) -> c_int {

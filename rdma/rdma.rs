@@ -23,6 +23,7 @@ pub mod qp;
 pub mod shared;
 pub mod umem;
 pub mod user;
+pub mod uverbs;
 pub mod wc;
 pub mod workqueue;
 

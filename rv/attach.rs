@@ -2,8 +2,8 @@
 
 //! Attachments: what an open file has once ATTACH has succeeded.
 //!
-//! An attachment is a membership in a job, an MR cache, a ring and a table of handles for
-//! connections.
+//! In KERNEL mode an attachment is a membership in a job, an MR cache, a ring and a table of handles
+//! for connections. In USER mode it is the MR cache alone.
 //!
 //! Teardown, in [`Attachment::close`]: the handles go, and with the last one of each its
 //! connection; the cache forgets everything that no write under way needs; the membership goes with
@@ -12,7 +12,10 @@
 mod handles;
 mod request;
 
-pub(crate) use request::Request;
+pub(crate) use request::{
+    user_mr_enabled,
+    Request, //
+};
 
 use crate::{
     abi::{
@@ -20,8 +23,10 @@ use crate::{
         Revision, //
     },
     cache::{
+        KernelDomain,
         MrCache,
-        Registered, //
+        Registered,
+        UserDomain, //
     },
     conn::{
         Address,
@@ -60,9 +65,13 @@ use rdma::{
 impl From<abi::rv_mem_params_in_r4> for abi::rv_mem_params_in {
     fn from(old: abi::rv_mem_params_in_r4) -> Self {
         Self {
+            ibv_pd_handle: old.ibv_pd_handle,
+            cmd_fd_int: old.cmd_fd_int,
             addr: old.addr,
             length: old.length,
             access: old.access,
+            ulen: old.ulen,
+            udata: old.udata,
             ..Default::default()
         }
     }
@@ -71,9 +80,13 @@ impl From<abi::rv_mem_params_in_r4> for abi::rv_mem_params_in {
 impl From<abi::rv_mem_params_in_r1> for abi::rv_mem_params_in {
     fn from(old: abi::rv_mem_params_in_r1) -> Self {
         Self {
+            ibv_pd_handle: old.ibv_pd_handle,
+            cmd_fd_int: old.cmd_fd_int,
             addr: old.addr,
             length: old.length,
             access: old.access,
+            ulen: old.ulen,
+            udata: old.udata,
             ..Default::default()
         }
     }
@@ -82,7 +95,9 @@ impl From<abi::rv_mem_params_in_r1> for abi::rv_mem_params_in {
 /// What an attached file has.
 #[pin_data]
 pub(crate) struct Attachment {
-    member: Member,
+    device: Arc<RvDevice>,
+    /// `None` in USER mode.
+    member: Option<Member>,
     cache: Arc<MrCache>,
     cache_mib: u32,
     ring: Option<Arc<Ring>>,
@@ -98,21 +113,29 @@ impl Attachment {
     /// `ENODEV` if there is no such device, those of [`Job::join`], `ENOMEM`.
     pub(crate) fn new(request: &Request) -> Result<Arc<Self>> {
         let device = RvDevice::find(&request.dev_name)?;
-        let ring = match request.cq_entries {
-            0 => None,
-            entries => Some(Ring::new(entries)?),
-        };
-        let member = Job::join(&device, &request.identity, &request.params, ring.clone())?;
+        let mut ring = None;
+        let mut member = None;
+        if let Some(kernel) = &request.kernel {
+            if kernel.cq_entries > 0 {
+                ring = Some(Ring::new(kernel.cq_entries)?);
+            }
+            let joined = Job::join(&device, &kernel.identity, &kernel.params, ring.clone())?;
+            member = Some(joined);
+        }
         let cache = MrCache::new(
-            member.job().pd(),
-            request.identity.port,
-            request.identity.gid_index,
+            device.rdma(),
+            member.as_ref().map(|member| KernelDomain {
+                pd: member.job().pd(),
+                port: member.job().identity().port,
+                gid_index: member.job().identity().gid_index,
+            }),
             request.cache_mib,
             request.fr_pages,
             device.workqueue().clone(),
         )?;
         Arc::pin_init(
             pin_init!(Self {
+                device,
                 member,
                 cache,
                 cache_mib: request.cache_mib,
@@ -129,10 +152,16 @@ impl Attachment {
         // CAST: A page has few bytes.
         let max_fmr_size = pages * PAGE_SIZE as u64;
         abi::rv_attach_params_out {
-            rv_index: u32::from(self.member.index()),
+            rv_index: u32::from(self.index()),
             mr_cache_size: self.cache_mib,
-            q_depth: self.job().params().q_depth,
-            reconnect_timeout: self.job().params().reconnect_timeout,
+            q_depth: match &self.member {
+                Some(member) => member.job().params().q_depth,
+                None => 0,
+            },
+            reconnect_timeout: match &self.member {
+                Some(member) => member.job().params().reconnect_timeout,
+                None => 0,
+            },
             max_fmr_size: if revision > Revision::R1_3 {
                 max_fmr_size
             } else {
@@ -141,27 +170,32 @@ impl Attachment {
         }
     }
 
-    fn job(&self) -> &Arc<Job> {
-        self.member.job()
+    /// The job.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` in USER mode.
+    fn job(&self) -> Result<&Arc<Job>> {
+        self.member.as_ref().map(Member::job).ok_or(EINVAL)
     }
 
     pub(crate) fn device(&self) -> &Arc<RvDevice> {
-        self.job().device()
+        &self.device
     }
 
     pub(crate) fn ring(&self) -> Option<&Arc<Ring>> {
         self.ring.as_ref()
     }
 
-    /// The process's index.
+    /// The process's index in its job. In USER mode there is no job, and this no index.
     pub(crate) fn index(&self) -> u16 {
-        self.member.index()
+        self.member.as_ref().map_or(u16::MAX, Member::index)
     }
 
     pub(crate) fn trace_detach(&self) {
         trace::detach(
             &self.device().name(),
-            self.job().identity().port,
+            self.job().map_or(0, |job| job.identity().port),
             i32::from(self.index()),
         );
     }
@@ -177,8 +211,10 @@ impl Attachment {
             handles.closed = true;
             core::mem::replace(&mut handles.conns, KVec::new())
         };
-        for conn in conns.into_iter().flatten() {
-            self.job().put_conn(&conn);
+        if let Ok(job) = self.job() {
+            for conn in conns.into_iter().flatten() {
+                job.put_conn(&conn);
+            }
         }
         self.cache.close();
     }
@@ -187,6 +223,13 @@ impl Attachment {
 
     pub(crate) fn reg_mem(&self, params: &abi::rv_mem_params_in) -> Result<abi::rv_mem_params_out> {
         self.cache.check_task()?;
+        let user = UserDomain {
+            fd: params.cmd_fd_int,
+            pd_handle: params.ibv_pd_handle,
+            // CAST: An address of the caller.
+            data: params.udata.addr() as u64,
+            data_len: params.ulen,
+        };
         let Registered {
             handle,
             iova,
@@ -194,7 +237,7 @@ impl Attachment {
             rkey,
         } = self
             .cache
-            .register(params.addr, params.length, params.access)?;
+            .register(params.addr, params.length, params.access, &user)?;
         Ok(abi::rv_mem_params_out {
             mr_handle: handle,
             iova,
@@ -247,7 +290,7 @@ impl Attachment {
     ) -> Result<abi::rv_conn_create_params_out> {
         let address = self.address(params)?;
         let role = self.role(&address)?;
-        let job = self.job();
+        let job = self.job()?;
         let key = address.key();
         let mut handles = self.handles.lock();
         if handles.closed {
@@ -287,9 +330,10 @@ impl Attachment {
     /// Checks the address of CONN_CREATE.
     fn address(&self, params: &abi::rv_conn_create_params_in) -> Result<Address> {
         let ah = &params.ah;
-        let identity = self.job().identity();
+        let job = self.job()?;
+        let identity = job.identity();
         let is_global = ah.is_global != 0;
-        if (ah.dlid == 0 && !self.job().is_roce())
+        if (ah.dlid == 0 && !job.is_roce())
             || (is_global && u16::from(ah.grh.sgid_index) != identity.gid_index)
             || u32::from(ah.port_num) != identity.port
         {
@@ -311,7 +355,7 @@ impl Attachment {
 
     /// Who of the two nodes listens. Connections to the own node there are none.
     fn role(&self, address: &Address) -> Result<Role> {
-        let job = self.job();
+        let job = self.job()?;
         address
             .role(&job.params().loc_gid, job.identity().loc_addr)
             .ok_or(EINVAL)
@@ -320,8 +364,8 @@ impl Attachment {
     /// Takes a handle back.
     pub(crate) fn put_handle(&self, handle: u64) {
         let conn = self.handles.lock().remove(handle);
-        if let Some(conn) = conn {
-            self.job().put_conn(&conn);
+        if let (Some(conn), Ok(job)) = (conn, self.job()) {
+            job.put_conn(&conn);
         }
     }
 
@@ -332,7 +376,7 @@ impl Attachment {
     /// CONN_CONNECT. If it fails once the handle is found, the handle is gone.
     pub(crate) fn conn_connect(&self, params: &abi::rv_conn_connect_params_in) -> Result {
         let path = record(&params.path);
-        if path.sgid != self.job().params().loc_gid {
+        if path.sgid != self.job()?.params().loc_gid {
             return Err(EINVAL);
         }
         let conn = self.conn(params.handle)?;
@@ -364,6 +408,8 @@ impl Attachment {
         // CAST: It is 255.
         const ALL: u8 = abi::RV_CONN_STAT_AGGREGATE as u8;
         let mut sum = Aggregate::new();
+        // There are none in USER mode.
+        self.job()?;
         let index = match (params.handle, params.index) {
             (0, _) => {
                 for conn in self.handles.lock().conns.iter().flatten() {
@@ -395,7 +441,7 @@ impl Attachment {
         self.cache.check_task()?;
         let conn = self.conn(params.handle)?;
         let len = u32::try_from(params.length).map_err(|_| EINVAL)?;
-        if len > self.job().max_msg_sz() || params.loc_mr_access & abi::IBV_ACCESS_KERNEL == 0 {
+        if len > self.job()?.max_msg_sz() || params.loc_mr_access & abi::IBV_ACCESS_KERNEL == 0 {
             return Err(EINVAL);
         }
         let outstanding = conn.next()?;

@@ -14,6 +14,7 @@ use crate::{
         Revision, //
     },
     attach::{
+        user_mr_enabled,
         Attachment,
         Request, //
     },
@@ -111,7 +112,7 @@ impl File {
         self.state.lock().revision = Some(revision);
         params.major_rev = Revision::CURRENT.major;
         params.minor_rev = Revision::CURRENT.minor;
-        params.capability = CAPABILITIES;
+        params.capability = capabilities();
         abi::write(arg, &params)?;
         Ok(0)
     }
@@ -121,7 +122,7 @@ impl File {
         let params = abi::rv_capability_params {
             major_rev: Revision::CURRENT.major,
             minor_rev: Revision::CURRENT.minor,
-            capability: CAPABILITIES,
+            capability: capabilities(),
             ..Default::default()
         };
         abi::write(arg, &params)?;
@@ -186,7 +187,7 @@ impl File {
 
     /// REG_MEM; `params` is its input in the form the caller has.
     fn reg_mem(&self, arg: UserPtr, params: abi::rv_mem_params_in) -> Result<isize> {
-        if params.access & abi::IBV_ACCESS_KERNEL == 0 {
+        if params.access & abi::IBV_ACCESS_KERNEL == 0 && !user_mr_enabled() {
             return Err(EINVAL);
         }
         let attachment = self.attachment()?;
@@ -272,9 +273,15 @@ impl File {
     }
 }
 
-/// What the module can do beyond the straight path: no USER mode yet.
-// CAST: One bit.
-const CAPABILITIES: u64 = abi::RV_CAP_EVICT as u64;
+/// What the module can do beyond the straight path.
+fn capabilities() -> u64 {
+    let user_mr = match user_mr_enabled() {
+        true => abi::RV_CAP_USER_MR,
+        false => 0,
+    };
+    // CAST: Two bits.
+    (abi::RV_CAP_EVICT | user_mr) as u64
+}
 
 /// Carries an ioctl out, with trace events before and after.
 #[inline]

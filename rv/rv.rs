@@ -70,6 +70,10 @@ module! {
             default: 4000,
             description: "Writes outstanding for each pair of nodes, if the application does not say",
         },
+        enable_user_mr: u32 {
+            default: 1,
+            description: "Whether applications may have memory registered in their own protection domains",
+        },
         mr_cache_size: u32 {
             default: 256,
             description: "MiB of the MR cache of an open file, if the application does not say",

@@ -13,3 +13,4 @@
 #include <rdma/ib_verbs.h>
 
 #include "helpers.h"
+#include "uverbs.h"

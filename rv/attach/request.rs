@@ -32,6 +32,12 @@ pub(crate) struct Request {
     pub(super) cache_mib: u32,
     /// Pages of a region that is kept ready for fast registration.
     pub(super) fr_pages: u32,
+    /// `None` in USER mode: nothing but the cache is wanted.
+    pub(super) kernel: Option<KernelRequest>,
+}
+
+/// What KERNEL mode takes.
+pub(super) struct KernelRequest {
     pub(super) identity: Identity,
     pub(super) params: Params,
     pub(super) cq_entries: u32,
@@ -79,11 +85,53 @@ impl Request {
     /// `EINVAL`.
     pub(crate) fn new(input: &abi::rv_attach_params_in) -> Result<Self> {
         let dev_name = name(&input.dev_name)?;
-        let mode = u32::from(input.rdma_mode) & !abi::RV_RDMA_MODE_UPSIZE_CPU;
-        if mode != abi::RV_RDMA_MODE_KERNEL {
-            // Neither flags for GPUs nor, yet, USER mode.
+        let cache_mib = or_default(input.mr_cache_size, default_cache_mib(input.rdma_mode));
+        if cache_mib > limit::CACHE_MIB {
             return Err(EINVAL);
         }
+        let timeout_ms = u64::from(input.reconnect_timeout) * 1000;
+        if timeout_ms != 0 && timeout_ms <= u64::from(input.hb_interval) {
+            return Err(EINVAL);
+        }
+        let kernel = match u32::from(input.rdma_mode) & !abi::RV_RDMA_MODE_UPSIZE_CPU {
+            abi::RV_RDMA_MODE_USER if user_mr_enabled() => None,
+            abi::RV_RDMA_MODE_KERNEL => Some(KernelRequest::new(input)?),
+            // Flags for GPUs, among others.
+            _ => return Err(EINVAL),
+        };
+        Ok(Self {
+            dev_name,
+            cache_mib,
+            fr_pages: or_default(
+                input.fr_page_list_len,
+                *module_parameters::fr_page_list_len.value_ref(),
+            ),
+            kernel,
+        })
+    }
+
+    /// Traces how it ended: with an index, or not. What only KERNEL mode has is 0 in USER mode.
+    pub(crate) fn trace(&self, outcome: &Result<u16>) {
+        let kernel = self.kernel.as_ref();
+        let identity = kernel.map(|kernel| &kernel.identity);
+        let params = kernel.map(|kernel| &kernel.params);
+        trace::attach(
+            &self.dev_name,
+            identity.map_or(0, |identity| identity.port),
+            identity.map_or(0, |identity| identity.gid_index),
+            current_uid(),
+            params.map_or(0, |params| params.num_conn),
+            params.map_or(0, |params| params.q_depth),
+            self.cache_mib,
+            kernel.map_or(0, |kernel| kernel.cq_entries),
+            outcome.as_ref().map_or(-1, |index| i32::from(*index)),
+            trace::errno(outcome),
+        );
+    }
+}
+
+impl KernelRequest {
+    fn new(input: &abi::rv_attach_params_in) -> Result<Self> {
         if input.port_num == 0
             || u32::from(input.num_conn) > abi::RV_MAX_NUM_CONN
             || u32::from(input.index_bits) > abi::RV_MAX_INDEX_BITS
@@ -93,21 +141,10 @@ impl Request {
         }
         let key = JobKey::new(input.job_key, input.job_key_len).ok_or(EINVAL)?;
         let q_depth = or_default(input.q_depth, default_q_depth());
-        let cache_mib = or_default(input.mr_cache_size, default_cache_mib(input.rdma_mode));
-        if q_depth > limit::Q_DEPTH || cache_mib > limit::CACHE_MIB {
-            return Err(EINVAL);
-        }
-        let timeout_ms = u64::from(input.reconnect_timeout) * 1000;
-        if timeout_ms != 0 && timeout_ms <= u64::from(input.hb_interval) {
+        if q_depth > limit::Q_DEPTH {
             return Err(EINVAL);
         }
         Ok(Self {
-            dev_name,
-            cache_mib,
-            fr_pages: or_default(
-                input.fr_page_list_len,
-                *module_parameters::fr_page_list_len.value_ref(),
-            ),
             identity: Identity {
                 uid: current_uid(),
                 port: u32::from(input.port_num),
@@ -130,22 +167,6 @@ impl Request {
             cq_entries: input.cq_entries,
         })
     }
-
-    /// Traces how it ended: with an index, or not.
-    pub(crate) fn trace(&self, outcome: &Result<u16>) {
-        trace::attach(
-            &self.dev_name,
-            self.identity.port,
-            self.identity.gid_index,
-            self.identity.uid,
-            self.params.num_conn,
-            self.params.q_depth,
-            self.cache_mib,
-            self.cq_entries,
-            outcome.as_ref().map_or(-1, |index| i32::from(*index)),
-            trace::errno(outcome),
-        );
-    }
 }
 
 /// A device name: not empty, with a NUL, and zeros behind it.
@@ -159,6 +180,11 @@ fn name(chars: &[c_char; 64]) -> Result<[u8; 64]> {
         *to = *from;
     }
     Ok(name)
+}
+
+/// Whether memory may be registered in protection domains of processes.
+pub(crate) fn user_mr_enabled() -> bool {
+    *module_parameters::enable_user_mr.value_ref() != 0
 }
 
 fn default_cache_mib(mode: u8) -> u32 {

@@ -3,11 +3,11 @@
 //! An entry of the cache: a memory region over a range of the process's memory.
 
 use super::{
-    range::{
-        device_address,
-        Range, //
+    domain::{
+        Key,
+        Region, //
     },
-    region::Region,
+    range::Range,
     store::{
         State,
         Store, //
@@ -47,6 +47,8 @@ pub(super) struct Entry {
     pub(super) range: Range,
     /// As the user gave it.
     pub(super) access: u32,
+    /// The protection domain of the region.
+    pub(super) domain: Key,
     /// Names the entry among all that its cache ever had. Never 0.
     pub(super) handle: u64,
     /// The address of the first byte, in terms of the device.
@@ -86,6 +88,7 @@ impl Entry {
         mm: &MmRef,
         range: Range,
         access: u32,
+        domain: Key,
     ) -> Result<EntryRef> {
         if range.is_empty() {
             return Err(EFAULT);
@@ -94,8 +97,9 @@ impl Entry {
         let entry = Self {
             range,
             access,
+            domain,
             handle,
-            iova: device_address(handle, range.start()),
+            iova: domain.iova(handle, range.start()),
             store: store.clone(),
             region: SetOnce::new(),
             local: store.locked_by(Local::default()),
@@ -115,9 +119,10 @@ impl Entry {
         self.region.populate(region);
     }
 
-    /// The region. Every entry in the store has one.
+    /// The region, if it is in the kernel's protection domain. Every entry in the store has one
+    /// there or elsewhere.
     pub(super) fn mr(&self) -> Option<&Mr> {
-        self.region.as_ref().and_then(Region::mr)
+        self.region.as_ref().and_then(Region::of_kernel)
     }
 
     /// Has the region deregistered with the last reference, and not used again.
@@ -134,13 +139,13 @@ impl Entry {
 
     /// What a user who asked for `addr` is told.
     pub(super) fn registered(&self, addr: u64) -> Option<Registered> {
-        self.mr().map(|mr| Registered {
+        self.region.as_ref().map(|region| Registered {
             handle: self.handle,
             iova: self
                 .iova
                 .wrapping_add(addr.wrapping_sub(self.range.start())),
-            lkey: mr.lkey(),
-            rkey: mr.rkey(),
+            lkey: region.lkey(),
+            rkey: region.rkey(),
         })
     }
 

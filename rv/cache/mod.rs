@@ -54,15 +54,18 @@ use kernel::{
     task::Task, //
 };
 use rdma::{
+    device::Device,
     mm::MmRef,
     mr::{
         Access,
         Mr, //
     },
     pd::Pd,
+    uverbs::UverbsFile,
     workqueue::WorkqueueRef, //
 };
 
+mod domain;
 mod entry;
 mod eviction;
 mod loopback;
@@ -76,6 +79,8 @@ mod sizes;
 mod stats;
 mod store;
 
+use domain::Domain;
+pub(crate) use domain::UserDomain;
 use entry::{
     Entry,
     EntryRef, //
@@ -122,22 +127,30 @@ pub(crate) struct Registered {
 }
 
 /// The cache of memory registrations of one ATTACH.
-#[pin_data(PinnedDrop)]
 pub(crate) struct MrCache {
     /// The process that attached: its first thread, and its memory.
     process: ARef<Task>,
     mm: MmRef,
     store: Arc<Store>,
-    #[pin]
-    registrar: Registrar,
+    device: Device,
+    /// There if memory can be registered in the kernel's protection domain.
+    registrar: Option<Arc<Registrar>>,
+}
+
+/// The protection domain of the kernel, and where on its device queue pairs can be had.
+pub(crate) struct KernelDomain<'a> {
+    pub(crate) pd: &'a Arc<Pd>,
+    pub(crate) port: u32,
+    /// On RoCE the index of a GID of the port.
+    pub(crate) gid_index: u16,
 }
 
 impl MrCache {
     /// Creates an empty cache of `limit_mib` MiB for the calling process.
     ///
-    /// Regions are made in `pd`. If that takes a queue pair, it is one on `port`, on RoCE with the
-    /// GID at `gid_index`; regions of `fr_pages` pages are kept ready for that. `queue` is used to
-    /// make those, and to deregister what has become useless.
+    /// Regions are made on `device`: in protection domains of the process and, if it is given, in
+    /// the kernel's, `kernel`, for which regions of `fr_pages` pages are kept ready. `queue` is used
+    /// to make those, and to deregister what has become useless.
     ///
     /// # Context
     ///
@@ -147,26 +160,34 @@ impl MrCache {
     ///
     /// `EINVAL` in a task without memory; `EINTR` for a pending signal; `ENOMEM`.
     pub(crate) fn new(
-        pd: &Arc<Pd>,
-        port: u32,
-        gid_index: u16,
+        device: &Device,
+        kernel: Option<KernelDomain<'_>>,
         limit_mib: u32,
         fr_pages: u32,
         queue: WorkqueueRef,
     ) -> Result<Arc<Self>> {
         let mm = MmRef::current().ok_or(EINVAL)?;
         mm.prepare_notifiers()?;
-        let pool = Self::pool(pd, fr_pages, &queue);
-        let store = Store::new(limit_mib, queue)?;
-        Arc::pin_init(
-            pin_init!(Self {
-                process: ARef::from(current!().group_leader()),
-                mm,
-                store,
-                registrar <- Registrar::new(pd.clone(), port, gid_index, pool),
-            }),
-            GFP_KERNEL,
-        )
+        let registrar = match kernel {
+            Some(KernelDomain {
+                pd,
+                port,
+                gid_index,
+            }) => {
+                let pool = Self::pool(pd, fr_pages, &queue);
+                let registrar = Registrar::new(pd.clone(), port, gid_index, pool);
+                Some(Arc::pin_init(registrar, GFP_KERNEL)?)
+            }
+            None => None,
+        };
+        let cache = Self {
+            process: ARef::from(current!().group_leader()),
+            mm,
+            store: Store::new(limit_mib, queue)?,
+            device: device.clone(),
+            registrar,
+        };
+        Ok(Arc::new(cache, GFP_KERNEL)?)
     }
 
     /// The pool of regions, if the parameters and the device want one. A cache does without if it
@@ -199,7 +220,8 @@ impl MrCache {
     /// Registers the pages of the `len` bytes at `addr` of the calling process, or finds them
     /// registered, and adds a reference of the user.
     ///
-    /// `access` is the user's, with [`ACCESS_KERNEL`].
+    /// `access` is the user's. With [`ACCESS_KERNEL`] the region is in the kernel's protection
+    /// domain, else in the one that `user` names, and known to the device under `addr`.
     ///
     /// # Context
     ///
@@ -207,44 +229,75 @@ impl MrCache {
     ///
     /// # Errors
     ///
-    /// - `EINVAL`: the range wraps or is longer than the device allows, [`ACCESS_KERNEL`] is
-    ///   missing, other access flags are not valid;
+    /// - `EINVAL`: the range wraps or is longer than the device allows; the kernel's protection
+    ///   domain cannot be had, or [`UverbsFile::pd`] fails; other access flags are not valid;
     /// - `ENXIO`: the cache is closed;
-    /// - `EFAULT`: the range is empty, or its memory cannot be pinned for this access;
+    /// - `EFAULT`: the range is empty, or its memory cannot be pinned for this access; or the
+    ///   process's descriptor is not one of uverbs;
     /// - `EPERM`, `ENOMEM`: the process may not pin so much, there is no memory, or the cache is
     ///   full of entries in use;
     /// - `EINTR`: a signal has ended the pinning;
     /// - `EBUSY`: the memory keeps changing;
     /// - `EOVERFLOW`: the entry has too many references;
     /// - else the driver's error.
-    pub(crate) fn register(&self, addr: u64, len: u64, access: u32) -> Result<Registered> {
+    pub(crate) fn register(
+        &self,
+        addr: u64,
+        len: u64,
+        access: u32,
+        user: &UserDomain,
+    ) -> Result<Registered> {
         let range = Range::rounded(addr, len).ok_or(EINVAL)?;
-        if access & ACCESS_KERNEL == 0 || access & ACCESS_UNKNOWN_HINTS != 0 {
+        if access & ACCESS_UNKNOWN_HINTS != 0 {
             return Err(EINVAL);
         }
-        if self.is_too_long(&range) {
-            return Err(EINVAL);
-        }
-        if let Some(found) = self.store.hit(&range, addr, access)? {
+        let domain = self.domain(&range, access, user)?;
+        if let Some(found) = self.store.hit(&range, addr, access, domain.key())? {
             return Ok(found);
         }
         trace::cache_miss(self.store.id(), range.start(), range.len(), access);
-        self.register_new(range, addr, access)
+        self.register_new(range, addr, access, &domain)
+    }
+
+    /// Where to register `range` for `access`.
+    fn domain<'a>(
+        &'a self,
+        range: &Range,
+        access: u32,
+        user: &'a UserDomain,
+    ) -> Result<Domain<'a>> {
+        if access & ACCESS_KERNEL != 0 {
+            let registrar = self.registrar.as_ref().ok_or(EINVAL)?;
+            if self.is_too_long(range) {
+                return Err(EINVAL);
+            }
+            Ok(Domain::Kernel(registrar))
+        } else {
+            let pd = UverbsFile::from_fd(user.fd)
+                .and_then(|file| file.pd(&self.device, user.pd_handle))
+                .inspect_err(|_| self.store.count_failed())?;
+            Ok(Domain::User(pd, user))
+        }
     }
 
     fn is_too_long(&self, range: &Range) -> bool {
-        let limit = self.registrar.pd().device().max_fast_reg_pages();
+        let limit = self.device.max_fast_reg_pages();
         limit != 0 && range.pages() > u64::from(limit)
     }
 
-    fn register_new(&self, range: Range, addr: u64, access: u32) -> Result<Registered> {
-        let rdma_access = Access::from_user(self.registrar.pd(), access & !ACCESS_KERNEL)?;
-        let entry = Entry::new(&self.store, &self.mm, range, access)
+    fn register_new(
+        &self,
+        range: Range,
+        addr: u64,
+        access: u32,
+        domain: &Domain<'_>,
+    ) -> Result<Registered> {
+        let rdma_access = Access::from_user(&self.device, access & !ACCESS_KERNEL)?;
+        let entry = Entry::new(&self.store, &self.mm, range, access, domain.key())
             .inspect_err(|_| self.store.count_failed())?;
         for _ in 0..TRIES {
             let seen = entry.read_begin();
-            let region = self
-                .registrar
+            let region = domain
                 .register(&range, entry.iova, rdma_access)
                 .inspect_err(|_| self.store.count_failed())?;
             match self.store.insert(&entry, addr, region, seen)? {
@@ -285,8 +338,8 @@ impl MrCache {
         self.store.evict(selection)
     }
 
-    /// Finds the registration for `access` that the `len` bytes at `addr` are part of, for an RDMA
-    /// WRITE that reads them.
+    /// Finds the registration for `access` in the kernel's protection domain that the `len` bytes at
+    /// `addr` are part of, for an RDMA WRITE that reads them.
     ///
     /// # Context
     ///
@@ -317,15 +370,18 @@ impl MrCache {
     ///
     /// Sleeps, for a time that depends on the number of entries only.
     pub(crate) fn close(&self) {
-        self.registrar.close_pool();
+        if let Some(registrar) = &self.registrar {
+            registrar.close_pool();
+        }
         self.store.close();
-        self.registrar.close();
+        if let Some(registrar) = &self.registrar {
+            registrar.close();
+        }
     }
 }
 
-#[pinned_drop]
-impl PinnedDrop for MrCache {
-    fn drop(self: Pin<&mut Self>) {
+impl Drop for MrCache {
+    fn drop(&mut self) {
         self.close();
     }
 }
@@ -336,7 +392,8 @@ impl PinnedDrop for MrCache {
 ///
 /// # Invariants
 ///
-/// There is an entry until the reference is dropped; it has a region, and counts this reference.
+/// There is an entry until the reference is dropped; it has a region in the kernel's protection
+/// domain, and counts this reference.
 pub(crate) struct MrRef(Option<EntryRef>);
 
 impl MrRef {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A registered region, and where it goes when it is no longer needed.
+//! A region in the kernel's protection domain, and where it goes when it is no longer needed.
 
 use super::loopback::Loopback;
 use kernel::{
@@ -14,18 +14,18 @@ use kernel::{
 };
 use rdma::mr::Mr;
 
-/// A registered region.
+/// A registered region in the kernel's protection domain.
 ///
 /// Dropping one that was made by fast registration has its keys made invalid by the queue pair it
 /// was made on, which takes its time; then it is used again. Any other one is deregistered.
-pub(super) struct Region {
+pub(super) struct KernelRegion {
     mr: Option<Mr>,
     home: Option<Arc<Loopback>>,
     /// Not to be used again.
     discarded: AtomicFlag,
 }
 
-impl Region {
+impl KernelRegion {
     fn new(mr: Mr, home: Option<Arc<Loopback>>) -> Self {
         Self {
             mr: Some(mr),
@@ -51,13 +51,13 @@ impl Region {
     }
 }
 
-impl From<Mr> for Region {
+impl From<Mr> for KernelRegion {
     fn from(mr: Mr) -> Self {
         Self::new(mr, None)
     }
 }
 
-impl Drop for Region {
+impl Drop for KernelRegion {
     fn drop(&mut self) {
         if let (Some(mr), Some(home)) = (self.mr.take(), &self.home) {
             // ORDERING: Relaxed, as above.

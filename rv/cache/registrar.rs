@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Registers memory of the calling process, in one of two ways: see [`rdma::mr`].
+//! Registers memory of the calling process in the kernel's protection domain, in one of two ways:
+//! see [`rdma::mr`].
 //!
 //! Threads register at the same time. The mutex protects only which queue pair is the present one,
 //! and is not held while pages are pinned or a registration is waited for.
@@ -13,7 +14,7 @@ use super::{
     policy::Policy,
     pool::Pool,
     range::Range,
-    region::Region, //
+    region::KernelRegion, //
 };
 use kernel::{
     new_mutex,
@@ -37,7 +38,7 @@ use rdma::{
 /// How often a registration is tried that fails because of another one.
 const TRIES: usize = 3;
 
-/// What registers memory in one protection domain.
+/// What registers memory in the kernel's protection domain.
 #[pin_data]
 pub(super) struct Registrar {
     pd: Arc<Pd>,
@@ -74,10 +75,6 @@ impl Registrar {
         })
     }
 
-    pub(super) fn pd(&self) -> &Pd {
-        &self.pd
-    }
-
     /// Registers `range` of the calling process's memory, known to the device under `iova`.
     ///
     /// # Context
@@ -89,26 +86,31 @@ impl Registrar {
     /// Those of [`Mr::direct`] or of [`Umem::pin`] and [`FastMr::new`]. Of a fast registration also
     /// `ENXIO` after [`Registrar::close`]; `EFAULT` if the device refuses it, `ETIMEDOUT` if the
     /// device does not answer, `EIO` if others do not stop to fail.
-    pub(super) fn register(&self, range: &Range, iova: u64, access: Access) -> Result<Region> {
+    pub(super) fn register(
+        &self,
+        range: &Range,
+        iova: u64,
+        access: Access,
+    ) -> Result<KernelRegion> {
         let direct = match Policy::current() {
             Policy::Auto => Mr::direct_allowed(&self.pd),
             Policy::User => true,
             Policy::Fast => false,
         };
         if direct {
-            Mr::direct(&self.pd, range.start(), range.len(), iova, access).map(Region::from)
+            Mr::direct(&self.pd, range.start(), range.len(), iova, access).map(KernelRegion::from)
         } else {
             self.register_fast(range, iova, access)
         }
     }
 
-    fn register_fast(&self, range: &Range, iova: u64, access: Access) -> Result<Region> {
+    fn register_fast(&self, range: &Range, iova: u64, access: Access) -> Result<KernelRegion> {
         for _ in 0..TRIES {
             let umem = Umem::pin(self.pd.device(), range.start(), range.len(), access)?;
             let mr = self.list(umem, range.pages(), iova)?;
             let loopback = self.present()?;
             match loopback.register(mr, access) {
-                Ok(mr) => return Ok(Region::fast(mr, loopback)),
+                Ok(mr) => return Ok(KernelRegion::fast(mr, loopback)),
                 Err(Failure::Refused(e)) => return Err(e),
                 Err(Failure::Broken(e)) => {
                     self.retire(&loopback);

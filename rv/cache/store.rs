@@ -8,6 +8,10 @@
 //! after it has released the lock.
 
 use super::{
+    domain::{
+        Key,
+        Region, //
+    },
     entry::{
         Entry,
         EntryRef,
@@ -15,7 +19,6 @@ use super::{
     },
     lru::Lists,
     range::Range,
-    region::Region,
     stats::Stats,
     Registered, //
 };
@@ -161,10 +164,16 @@ impl Store {
     /// # Errors
     ///
     /// `ENXIO` if the store is closed, `EOVERFLOW` if the entry has too many references.
-    pub(super) fn hit(&self, range: &Range, addr: u64, access: u32) -> Result<Option<Registered>> {
+    pub(super) fn hit(
+        &self,
+        range: &Range,
+        addr: u64,
+        access: u32,
+        domain: Key,
+    ) -> Result<Option<Registered>> {
         let mut state = self.state.lock();
         state.check_open()?;
-        match state.find(range, access, Which::Current) {
+        match state.find(range, access, domain, Which::Current) {
             Some(entry) => state.hit(&entry, addr).map(Some),
             None => Ok(None),
         }
@@ -199,7 +208,8 @@ impl Store {
                     return Ok(Insertion::Outdated);
                 }
                 // Another thread was faster.
-                if let Some(other) = state.find(&entry.range, entry.access, Which::Current) {
+                let twin = state.find(&entry.range, entry.access, entry.domain, Which::Current);
+                if let Some(other) = twin {
                     return state.hit(&other, addr).map(Insertion::Done);
                 }
                 if state.stats.has_room(entry.range.len()) {
@@ -227,8 +237,8 @@ impl Store {
         let mut state = self.state.lock();
         state.check_open()?;
         let entry = state
-            .find(range, access, Which::Current)
-            .or_else(|| state.find(range, access, Which::Any))
+            .find(range, access, Key::Kernel, Which::Current)
+            .or_else(|| state.find(range, access, Key::Kernel, Which::Any))
             .ok_or(EINVAL)?;
         state.acquire(&entry, Holder::Write)?;
         Ok(entry)
@@ -334,13 +344,14 @@ impl State {
         }
     }
 
-    /// Finds the entry with the lowest start that is for `access` and all of `range`.
-    fn find(&self, range: &Range, access: u32, which: Which) -> Option<EntryRef> {
+    /// Finds the entry with the lowest start that is for `access` and all of `range` in `domain`.
+    fn find(&self, range: &Range, access: u32, domain: Key, which: Which) -> Option<EntryRef> {
         // What covers a range contains its first address.
         self.tree
             .overlapping(range.start(), range.start())
             .find(|entry| {
                 entry.is_for(range, access)
+                    && entry.domain == domain
                     && (which == Which::Any || !entry.local.access(self).freeing)
             })
             .map(EntryRef::from)
