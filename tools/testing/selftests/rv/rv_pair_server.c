@@ -24,7 +24,7 @@ static int end_server_on(const char *host)
 int main(int argc, char **argv)
 {
 	if (argc == 1)
-		return actor_serve() ? 1 : 0;
+		return rvc_registration_of_env() || actor_serve() ? 1 : 0;
 	if (argc == 3 && !strcmp(argv[1], "end"))
 		return end_server_on(argv[2]) ? 1 : 0;
 	fprintf(stderr, "usage: %s | %s end HOST\n", argv[0], argv[0]);

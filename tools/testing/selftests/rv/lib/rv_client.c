@@ -86,6 +86,29 @@ int rvc_port_find(struct rvc_port *port, const char *dev)
 
 /* ---- ioctls -------------------------------------------------------------- */
 
+#define REGISTRATION "/sys/kernel/debug/rv/registration"
+
+int rvc_registration(const char *policy)
+{
+	ssize_t length = strlen(policy);
+	int fd = open(REGISTRATION, O_WRONLY | O_CLOEXEC);
+	int ret = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, policy, length) != length)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+int rvc_registration_of_env(void)
+{
+	const char *policy = getenv("RV_REGISTRATION");
+
+	return policy ? rvc_registration(policy) : 0;
+}
+
 int rvc_open(void)
 {
 	int fd = open(RV_FILE_NAME, O_RDWR | O_CLOEXEC);

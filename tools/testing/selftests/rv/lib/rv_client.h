@@ -70,6 +70,13 @@ int rvc_port_find(struct rvc_port *port, const char *dev);
 /* The GID of an IPv4 address in host order. */
 void rvc_gid_of(uint8_t gid[16], uint32_t addr);
 
+/*
+ * How the module registers memory, for all processes: "auto", "user" or "fast". The
+ * second one sets what RV_REGISTRATION of the environment says, if anything.
+ */
+int rvc_registration(const char *policy);
+int rvc_registration_of_env(void);
+
 int rvc_open(void);
 int rvc_ioctl(int fd, unsigned long cmd, void *arg);
 

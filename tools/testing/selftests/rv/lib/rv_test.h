@@ -139,6 +139,10 @@ static inline void rvt_require(void)
 		ksft_print_header();
 		ksft_exit_fail_msg("%s has no RoCE v2 GID with an IPv4 address\n", rvc_dev_name());
 	}
+	if (rvc_registration_of_env()) {
+		ksft_print_header();
+		ksft_exit_fail_msg("RV_REGISTRATION cannot be set\n");
+	}
 }
 
 #define RVT_MAIN                              \
