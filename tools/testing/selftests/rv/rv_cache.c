@@ -520,6 +520,44 @@ TEST_F(replaced, in_use_many_times)
 	EXPECT_EQ(100, cache->stats.hit);
 }
 
+/* ---- the least that PSM3 takes ------------------------------------------- */
+
+#define WINDOW (128UL * 1024)
+#define WINDOWS 160
+
+/*
+ * PSM3 refuses to run with less than 20 MiB: 32 windows that are received and 128
+ * that are sent, at once. So many must fit, and not one more.
+ */
+TEST_F(cache, least_size_of_psm3)
+{
+	uint8_t *buf = rvt_alloc(_metadata, (WINDOWS + 1) * WINDOW);
+	static struct rvc_mr mr[WINDOWS + 1];
+	int fd;
+
+	self->in.mr_cache_size = 20;
+	fd = rvt_attach_with(_metadata, &self->in);
+	for (int i = 0; i < WINDOWS; i++)
+		mr[i] = reg(_metadata, fd, buf + i * WINDOW, WINDOW);
+	EXPECT_ERRNO(ENOMEM, rvc_reg(fd, buf + WINDOWS * WINDOW, WINDOW, RVC_ACCESS_TARGET,
+				     &mr[WINDOWS]));
+	ASSERT_EQ(0, rvc_cache_stats(fd, &self->stats));
+	EXPECT_EQ(20 * MIB, self->stats.cache_size);
+	EXPECT_EQ(20 * MIB, self->stats.max_inuse_bytes);
+	EXPECT_EQ(20, self->stats.limit_cache_size);
+	EXPECT_EQ(1, self->stats.full);
+	EXPECT_EQ(0, self->stats.failed);
+	/* One that goes makes room for one. */
+	ASSERT_EQ(0, rvc_dereg(fd, &mr[77]));
+	mr[WINDOWS] = reg(_metadata, fd, buf + WINDOWS * WINDOW, WINDOW);
+	ASSERT_EQ(0, rvc_cache_stats(fd, &self->stats));
+	EXPECT_EQ(1, self->stats.evict);
+	EXPECT_EQ(20 * MIB, self->stats.max_cache_size);
+	EXPECT_EQ(WINDOWS, self->stats.count);
+	EXPECT_ERRNO(EINVAL, rvc_dereg(fd, &mr[77]));
+	close(fd);
+}
+
 /* ---- threads ------------------------------------------------------------- */
 
 #define THREADS 4
