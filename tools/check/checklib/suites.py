@@ -150,7 +150,7 @@ SUITES = (
         after=("modules", "selftests-build"),
     ),
     Suite(
-        name="selftests-rv-fast",
+        name="rv-fast",
         what="the same for the MR cache, all memory registered by fast registration",
         planned=90,
         command=(

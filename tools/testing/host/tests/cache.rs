@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The parts of the MR cache that need no kernel: `rv/cache/range.rs`, `rv/cache/stats.rs`. Their own
+//! The parts of the MR cache that need no kernel: `rv/cache/{range,sizes,stats}.rs`. Their own
 //! unit tests run here too.
 
 #![allow(dead_code, reason = "the modules are written for another crate")]
 
 #[path = "../../../../rv/cache/range.rs"]
 mod range;
+#[path = "../../../../rv/cache/sizes.rs"]
+mod sizes;
 #[path = "../../../../rv/cache/stats.rs"]
 mod stats;
 
