@@ -3,8 +3,9 @@
 //! Open files of `/dev/rv`: their states and the table of ioctls.
 //!
 //! A file is attached once, to one port of one device, and detached once: when it is closed, or
-//! when the device goes. `state` is only held to look at it; every ioctl works on its own reference
-//! to the [`Attachment`], so none waits for another, and detaching waits for none.
+//! when the device goes. `state` is behind a spin lock that is held for a look at it, no longer; every
+//! ioctl works on its own reference to the [`Attachment`], so none waits for another, and detaching
+//! waits for none.
 
 #[cfg(CONFIG_COMPAT)]
 use crate::compat;
@@ -28,12 +29,12 @@ use kernel::{
         MiscDeviceRegistration, //
     },
     mm::virt::VmaNew,
-    new_mutex,
+    new_spinlock,
     prelude::*,
     sync::{
         Arc,
         ArcBorrow,
-        Mutex, //
+        SpinLock, //
     },
     time::{
         Instant,
@@ -62,7 +63,7 @@ struct State {
 #[pin_data]
 pub(crate) struct File {
     #[pin]
-    state: Mutex<State>,
+    state: SpinLock<State>,
 }
 
 impl File {
@@ -300,7 +301,7 @@ impl MiscDevice for File {
     fn open(_file: &fs::File, _misc: &MiscDeviceRegistration<Self>) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
-                state <- new_mutex!(State {
+                state <- new_spinlock!(State {
                     revision: None,
                     phase: Phase::Unattached,
                     ring: None,
