@@ -84,7 +84,7 @@ impl Drop for Crowd {
 
 /// Is one of a crowd: joins, says so, and stays until standard input ends.
 pub(crate) fn member(device: &str, job_key: JobKey, conns: u32) -> Result<(), Box<dyn Error>> {
-    let attachment = attach(&endpoint(device)?, job_key)?;
+    let attachment = attach(&endpoint(device)?, job_key, 0)?;
     let _conns = connections(&attachment, 0..conns)?;
     println!("{READY}");
     io::stdout().flush()?;

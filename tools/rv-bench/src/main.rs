@@ -5,6 +5,7 @@
 
 mod clock;
 mod crowd;
+mod load;
 mod registration;
 mod scale;
 mod verbs;
@@ -15,6 +16,7 @@ use std::net::{
     Ipv4Addr, //
 };
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{
     Args,
@@ -39,6 +41,10 @@ use serde_json::json;
 
 use crate::clock::Clock;
 use crate::crowd::Crowd;
+use crate::load::{
+    Filled,
+    Throughput, //
+};
 use crate::registration::{
     Costs,
     Times, //
@@ -75,6 +81,10 @@ struct Cli {
     #[arg(long, short, value_delimiter = ',', default_values_t = [4, 64, 1024, 2048])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     sizes: Vec<u32>,
+
+    /// Pages of regions kept ready for fast registration [default: the module's]
+    #[arg(long, default_value_t = 0, global = true)]
+    fr_pages: u32,
 }
 
 /// What else there is to do.
@@ -85,6 +95,19 @@ enum Command {
         /// Times to measure each call
         #[arg(long, short, default_value_t = 21, value_parser = clap::value_parser!(u32).range(5..))]
         rounds: u32,
+    },
+
+    /// Measures the cache with threads that use it at the same time, and with much in it
+    Load {
+        /// Numbers of threads
+        #[arg(long, value_delimiter = ',', default_values_t = [1, 8])]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..=256))]
+        threads: Vec<u32>,
+
+        /// Numbers of registrations in the cache
+        #[arg(long, value_delimiter = ',', default_values_t = [1, 100, 10_000])]
+        #[arg(value_parser = clap::value_parser!(u32).range(1..=32768))]
+        cached: Vec<u32>,
     },
 
     /// Lets processes join a job, each with connections that nobody uses, until it is killed: company
@@ -135,6 +158,7 @@ fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
     match &cli.command {
         None => registration(cli, &device),
         Some(Command::Scale { rounds }) => scale(cli, &device, *rounds),
+        Some(Command::Load { threads, cached }) => load(cli, &device, threads, cached),
         Some(Command::Crowd { members, job }) => {
             let _crowd = Crowd::gather(&device, job.job_key, *members, job.conns)?;
             println!("ready");
@@ -160,9 +184,35 @@ fn scale(cli: &Cli, device: &str, rounds: u32) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// How long threads use the cache.
+const LOAD_TIME: Duration = Duration::from_secs(4);
+
+/// Measures the cache under load.
+fn load(cli: &Cli, device: &str, threads: &[u32], cached: &[u32]) -> Result<(), Box<dyn Error>> {
+    let attachment = attach(&endpoint(device)?, KEY, cli.fr_pages)?;
+    let clock = Clock::calibrate();
+    let threads = threads
+        .iter()
+        .map(|threads| load::throughput(&attachment, *threads, LOAD_TIME))
+        .collect::<Result<Vec<_>, _>>()?;
+    let cached = cached
+        .iter()
+        .map(|cached| load::filled(&attachment, clock, *cached, cli.rounds))
+        .collect::<Result<Vec<_>, _>>()?;
+    if cli.json {
+        println!(
+            "{}",
+            json!({ "tool": "rv-bench", "device": device, "threads": threads, "cached": cached })
+        );
+    } else {
+        println!("{}\n{}", threads_table(&threads), cached_table(&cached));
+    }
+    Ok(())
+}
+
 /// Measures registration.
 fn registration(cli: &Cli, device: &str) -> Result<(), Box<dyn Error>> {
-    let attachment = attach(&endpoint(device)?, KEY)?;
+    let attachment = attach(&endpoint(device)?, KEY, cli.fr_pages)?;
     let pd = Pd::open(device)?;
     let clock = Clock::calibrate();
     // CAST: KiB of at most 1 GiB.
@@ -210,7 +260,7 @@ fn endpoint(device: &str) -> rv_client::Result<Endpoint> {
 }
 
 /// Attaches to a port. rv-perf attaches in the same way, so that both fit into one job.
-fn attach(endpoint: &Endpoint, job_key: JobKey) -> rv_client::Result<Attachment> {
+fn attach(endpoint: &Endpoint, job_key: JobKey, fr_pages: u32) -> rv_client::Result<Attachment> {
     let config = AttachConfig {
         endpoint: endpoint.clone(),
         job_key,
@@ -221,6 +271,7 @@ fn attach(endpoint: &Endpoint, job_key: JobKey) -> rv_client::Result<Attachment>
         q_depth: 0,
         reconnect_timeout: 0,
         heartbeat_interval: 0,
+        fr_pages,
     };
     Device::open()?.attach(&config)
 }
@@ -254,6 +305,44 @@ fn table(costs: &[Costs]) -> Table {
         let cells = times.iter().map(|time| format!("{time:.2}"));
         table.add_row(std::iter::once((cost.size / 1024).to_string()).chain(cells));
     }
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// Shows what threads get done to people.
+fn threads_table(throughputs: &[Throughput]) -> Table {
+    let mut table = begin(&["threads", "hits/s"]);
+    for throughput in throughputs {
+        table.add_row([
+            throughput.threads.to_string(),
+            format!("{:.0}", throughput.hits_per_second),
+        ]);
+    }
+    end(table)
+}
+
+/// Shows the costs by what is in the cache to people.
+fn cached_table(filled: &[Filled]) -> Table {
+    let mut table = begin(&["cached", "hit", "DEREG", "miss"]);
+    for cost in filled {
+        let times = [cost.hit, cost.dereg, cost.miss].map(|time| format!("{time:.2}"));
+        table.add_row(std::iter::once(cost.cached.to_string()).chain(times));
+    }
+    end(table)
+}
+
+/// Begins a table.
+fn begin(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(UTF8_BORDERS_ONLY);
+    table.set_header(header);
+    table
+}
+
+/// Ends a table: all are numbers.
+fn end(mut table: Table) -> Table {
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -309,6 +398,8 @@ mod tests {
                 .unwrap()
                 .json
         );
+        assert!(Cli::try_parse_from(["rv-bench", "load", "--threads", "1,8"]).is_ok());
+        assert!(Cli::try_parse_from(["rv-bench", "load", "--threads", "0"]).is_err());
         assert!(Cli::try_parse_from(["rv-bench", "crowd"]).is_err());
         let key = "00ff00ff-0000-0000-0000-00ff0f0f00ff";
         assert!(Cli::try_parse_from(["rv-bench", "crowd", "--job-key", key]).is_ok());

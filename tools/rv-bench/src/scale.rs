@@ -93,13 +93,13 @@ fn cost(
     number: u32,
     rounds: u32,
 ) -> rv_client::Result<Cost> {
-    let own = attach(endpoint, job_key)?;
+    let own = attach(endpoint, job_key, 0)?;
     let conns = connections(&own, 0..number)?;
     let buffer = Buffer::new(LENGTH)?;
     let _keep = own.register(&buffer, 0..LENGTH, Access::Target)?;
     let mut times = Times::default();
     for _ in 0..rounds {
-        let (guest, time) = clock.time(|| attach(endpoint, job_key));
+        let (guest, time) = clock.time(|| attach(endpoint, job_key, 0));
         times.attach.add(time);
         let guest = guest?;
         times.visit(clock, &guest, number)?;

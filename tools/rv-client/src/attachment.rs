@@ -112,6 +112,8 @@ pub struct AttachConfig {
     pub reconnect_timeout: u32,
     /// Milliseconds between heartbeats; 0 for none.
     pub heartbeat_interval: u32,
+    /// Pages of each region that is kept ready for fast registration.
+    pub fr_pages: u32,
 }
 
 impl AttachConfig {
@@ -134,6 +136,7 @@ impl AttachConfig {
             q_depth: self.q_depth,
             reconnect_timeout: self.reconnect_timeout,
             hb_interval: self.heartbeat_interval,
+            fr_page_list_len: self.fr_pages,
             ..Default::default()
         };
         let name = self.endpoint.device.as_bytes();
@@ -299,6 +302,7 @@ mod tests {
             q_depth: 0,
             reconnect_timeout: 30,
             heartbeat_interval: 1000,
+            fr_pages: 0,
         }
     }
 

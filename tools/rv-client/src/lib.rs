@@ -46,6 +46,7 @@
 //!     q_depth: 0,
 //!     reconnect_timeout: 0,
 //!     heartbeat_interval: 0,
+//!     fr_pages: 0,
 //! })?;
 //! let mut ring = attachment.map_ring()?;
 //! let conn = attachment.create_conn(&peer)?;

@@ -90,6 +90,7 @@ pub(crate) fn attach(endpoint: Endpoint, job: &Job, events: u64, bytes: u64) -> 
         // A transfer that lost its connection is over.
         reconnect_timeout: 0,
         heartbeat_interval: 0,
+        fr_pages: 0,
     };
     let attachment = Device::open()?.attach(&config)?;
     let ring = attachment.map_ring()?;
