@@ -54,10 +54,6 @@ REFUSED(job_key_len_17, EINVAL, in->job_key_len = 17);
 REFUSED(job_key_len_255, EINVAL, in->job_key_len = 255);
 REFUSED(cq_entries_10001, EINVAL, in->cq_entries = 10001);
 REFUSED(cq_entries_max, EINVAL, in->cq_entries = ~0U);
-/* This release has no USER mode, as if enable_user_mr were off. */
-REFUSED(user_mode, EINVAL, in->rdma_mode = RV_RDMA_MODE_USER);
-REFUSED(user_mode_upsize_cpu, EINVAL,
-	in->rdma_mode = RV_RDMA_MODE_USER | RV_RDMA_MODE_UPSIZE_CPU);
 REFUSED(q_depth_above_65536, EINVAL, in->q_depth = 65537);
 REFUSED(mr_cache_size_above_1_tib, EINVAL, in->mr_cache_size = 1048577);
 REFUSED(hb_interval_as_long_as_reconnect_timeout, EINVAL,

@@ -391,12 +391,12 @@ TEST_F(capability, answers_1_6_to_a_newer_application)
 	EXPECT_EQ(6, self->params.minor_rev);
 }
 
-/* No USER_MR in this release, and never a GPU bit. */
+/* What there is, and never a GPU bit. */
 TEST_F(capability, offers_only_what_is_there)
 {
 	self->params.capability = ~0ULL;
 	ASSERT_EQ(0, rvc_ioctl(self->fd, RV_IOCTL_CAPABILITY, &self->params));
-	EXPECT_EQ(RV_CAP_EVICT, self->params.capability);
+	EXPECT_EQ(RV_CAP_USER_MR | RV_CAP_EVICT, self->params.capability);
 }
 
 TEST_F(capability, accepts_gpu_bits)
@@ -446,7 +446,7 @@ TEST_F(capability, query_answers_1_6_and_zeros)
 	EXPECT_EQ(1, out.major_rev);
 	EXPECT_EQ(6, out.minor_rev);
 	EXPECT_EQ(0, out.pad);
-	EXPECT_EQ(RV_CAP_EVICT, out.capability);
+	EXPECT_EQ(RV_CAP_USER_MR | RV_CAP_EVICT, out.capability);
 	for (int i = 0; i < 6; i++)
 		EXPECT_EQ(0, out.resv2[i]);
 }

@@ -75,9 +75,9 @@ FIXTURE_VARIANT(reg_refused)
 		.spoil = spoil_reg_##name, .error = (error_)               \
 	}
 
-/* This release has no registration on the application's PD. */
-REG_REFUSED(no_kernel_bit, EINVAL, in->access &= ~IBV_ACCESS_KERNEL);
-REG_REFUSED(no_access_bit_at_all, EINVAL, in->access = 0);
+/* In a PD of the application, of which there is none: standard input is no uverbs file. */
+REG_REFUSED(no_kernel_bit, EFAULT, in->access &= ~IBV_ACCESS_KERNEL);
+REG_REFUSED(no_access_bit_at_all, EFAULT, in->access = 0);
 REG_REFUSED(remote_write_without_local_write, EINVAL,
 	    in->access = IBV_ACCESS_KERNEL | IB_UVERBS_ACCESS_REMOTE_WRITE);
 REG_REFUSED(remote_atomic_without_local_write, EINVAL,
