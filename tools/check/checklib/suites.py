@@ -42,6 +42,10 @@ PSM3 = "tools/testing/psm3"
 PSM3_VMS = ("tools/psm3/vm-tests", "--name", "psm3", "--vms", "2", "--rxe")
 PSM3_VMS_WITH_RV = (*PSM3_VMS, "--load", "rv")
 
+# The programs of tools/testing/mpi, which load rv themselves.
+MPI = "tools/testing/mpi"
+MPI_VMS = ("tools/psm3/vm-tests", "--name", "mpi", "--vms", "2", "--rxe")
+
 SUITES = (
     Suite(
         name="format",
@@ -305,6 +309,35 @@ SUITES = (
         group="vm",
         needs=("tools/testing/observe/trace",),
         after=("modules", "rv-perf-build", "selftests-build"),
+    ),
+    Suite(
+        name="mpi-build",
+        what="the MPI program, warnings as errors",
+        planned=5,
+        command=(*ENTER, "make", "-C", MPI),
+        group="vm",
+        needs=(f"{MPI}/Makefile",),
+    ),
+    Suite(
+        name="mpi",
+        what="Open MPI over PSM3, two VMs with two ranks each: without rv, with it, and failures",
+        planned=300,
+        command=(*MPI_VMS, f"{MPI}/exchange", f"{MPI}/jobs"),
+        parser="tap",
+        group="vm",
+        needs=(f"{MPI}/exchange", f"{MPI}/jobs"),
+        after=("modules", "psm3-build", "mpi-build"),
+    ),
+    Suite(
+        name="mpi-long",
+        what="Open MPI over PSM3: all sizes, short queues, a wire that stays cut",
+        planned=900,
+        command=(*MPI_VMS, "--timeout", "3600", f"{MPI}/sizes", f"{MPI}/failures"),
+        parser="tap",
+        group="vm",
+        long=True,
+        needs=(f"{MPI}/sizes", f"{MPI}/failures"),
+        after=("modules", "psm3-build", "mpi-build"),
     ),
 )
 
