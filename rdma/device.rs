@@ -119,6 +119,11 @@ impl Device {
         DriverId(self.raw().ops.driver_id)
     }
 
+    /// The number of ports; the first is 1.
+    pub fn port_count(&self) -> u32 {
+        self.raw().phys_port_cnt
+    }
+
     /// The number of pages that one fast registration can map; 0 if the device has none.
     pub fn max_fast_reg_pages(&self) -> u32 {
         self.raw().attrs.max_fast_reg_page_list_len

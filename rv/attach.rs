@@ -11,11 +11,13 @@
 
 mod handles;
 mod request;
+mod row;
 
 pub(crate) use request::{
     user_mr_enabled,
     Request, //
 };
+pub(crate) use row::Row;
 
 use crate::{
     abi::{

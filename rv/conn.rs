@@ -227,6 +227,20 @@ impl Conn {
         &self.shared.address
     }
 
+    pub(crate) fn role(&self) -> Role {
+        self.shared.role
+    }
+
+    /// The handles that processes have for it.
+    pub(crate) fn users(&self) -> u32 {
+        self.users.load(Relaxed)
+    }
+
+    /// The single connections.
+    pub(crate) fn parts(&self) -> &[Arc<Sconn>] {
+        &self.sconns
+    }
+
     pub(crate) fn has_key(&self, key: &ConnKey) -> bool {
         self.shared.address.key() == *key
     }

@@ -5,12 +5,16 @@
 //! Everything on a device hangs from an attached file, so taking the device away is detaching its
 //! files: see [`RvClient::remove`].
 //!
-//! Lock order: `REGISTRY`, then a device's `name`; a device's `files` alone; a device's `jobs`, then
+//! Lock order: `REGISTRY`, then a device's `name`; a device's `files`, then what file.rs says; a device's `jobs`, then
 //! what job.rs says; a device's `listeners` alone.
 
 use crate::{
+    attach::Row,
     file::File,
-    job::Job,
+    job::{
+        copy,
+        Job, //
+    },
     listener::Listeners,
     trace, //
 };
@@ -125,6 +129,34 @@ impl RvDevice {
             return Err(ENODEV);
         }
         Ok(device.clone())
+    }
+
+    /// The devices there are.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn all() -> Result<KVec<Arc<Self>>> {
+        copy(&REGISTRY.lock().devices)
+    }
+
+    pub(crate) fn file_count(&self) -> usize {
+        self.files.lock().attached.len()
+    }
+
+    /// What there is to show of the attached files. No reference is taken: that would let a closed
+    /// file's membership outlive it.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn file_rows(&self) -> Result<KVVec<Row>> {
+        let files = self.files.lock();
+        let mut rows = KVVec::with_capacity(files.attached.len(), GFP_KERNEL)?;
+        for row in files.attached.iter().filter_map(|file| file.row()) {
+            rows.push(row, GFP_KERNEL)?;
+        }
+        Ok(rows)
     }
 
     /// The name it has now.

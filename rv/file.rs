@@ -6,6 +6,9 @@
 //! when the device goes. `state` is behind a spin lock that is held for a look at it, no longer; every
 //! ioctl works on its own reference to the [`Attachment`], so none waits for another, and detaching
 //! waits for none.
+//!
+//! Lock order: a device's `files`, then `state`, then a lock of the attachment's cache or ring, which
+//! spin, too.
 
 #[cfg(CONFIG_COMPAT)]
 use crate::compat;
@@ -17,7 +20,8 @@ use crate::{
     attach::{
         user_mr_enabled,
         Attachment,
-        Request, //
+        Request,
+        Row, //
     },
     ring::Ring,
     trace, //
@@ -77,6 +81,14 @@ impl File {
             Phase::Attached(attachment) => Ok(attachment.clone()),
             Phase::WasAttached => Err(ENXIO),
             Phase::Unattached | Phase::Attaching => Err(EINVAL),
+        }
+    }
+
+    /// What there is to show of the attachment, if there is one.
+    pub(crate) fn row(&self) -> Option<Row> {
+        match &self.state.lock().phase {
+            Phase::Attached(attachment) => Some(attachment.row()),
+            _ => None,
         }
     }
 

@@ -35,6 +35,10 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         Mutex,
         SpinLock, //
@@ -108,6 +112,8 @@ struct Members {
 /// A job on a port of a device.
 #[pin_data]
 pub(crate) struct Job {
+    /// Names the job in tables.
+    id: u64,
     device: Arc<RvDevice>,
     identity: Identity,
     params: Params,
@@ -121,6 +127,9 @@ pub(crate) struct Job {
     #[pin]
     listening: Mutex<Option<Listening>>,
 }
+
+/// Gives each job its name.
+static NEXT_ID: Atomic<u64> = Atomic::new(1);
 
 /// A process's membership in a job; dropping it is leaving.
 pub(crate) struct Member {
@@ -138,6 +147,7 @@ impl Job {
         let slots = 1_usize << params.index_bits;
         Arc::pin_init(
             try_pin_init!(Self {
+                id: NEXT_ID.fetch_add(1, Relaxed),
                 device: device.clone(),
                 identity: *identity,
                 params: *params,
@@ -304,6 +314,33 @@ impl Job {
         self.members.lock().count != 0
     }
 
+    /// The jobs of a device that have members.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn all(device: &RvDevice) -> Result<KVec<Arc<Self>>> {
+        copy(&device.jobs.lock())
+    }
+
+    /// The connections.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn conns(&self) -> Result<KVec<Arc<Conn>>> {
+        copy(&self.conns.lock())
+    }
+
+    pub(crate) fn member_count(&self) -> usize {
+        self.members.lock().count
+    }
+
+    /// The name of the job: no other one has or had it.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     pub(crate) fn device(&self) -> &Arc<RvDevice> {
         &self.device
     }
@@ -378,4 +415,13 @@ impl Drop for Member {
             drop(listening);
         }
     }
+}
+
+/// Copies references, so that the lock they are under need not be held any longer.
+pub(crate) fn copy<T>(references: &[Arc<T>]) -> Result<KVec<Arc<T>>> {
+    let mut copies = KVec::with_capacity(references.len(), GFP_KERNEL)?;
+    for reference in references {
+        copies.push(reference.clone(), GFP_KERNEL)?;
+    }
+    Ok(copies)
 }

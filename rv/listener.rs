@@ -50,6 +50,11 @@ impl Listeners {
     pub(crate) fn new() -> Self {
         Self(KVec::new())
     }
+
+    /// The number of services.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 impl Listening {

@@ -186,9 +186,52 @@ impl Ring {
         self.memory.store_release(TAIL, next)
     }
 
+    /// What there is to show now.
+    pub(crate) fn row(&self) -> Row {
+        let producer = self.producer.lock();
+        let head = self.memory.load_acquire(HEAD).unwrap_or(0);
+        Row {
+            ring_entries: self.entries,
+            ring_used: used(head, producer.tail, self.entries),
+            ring_overflows: producer.overflows,
+            ring_mapped: u8::from(producer.mapped),
+            send_write_cqe: producer.stats.send_write_cqe,
+            send_write_cqe_fail: producer.stats.send_write_cqe_fail,
+            send_write_bytes: producer.stats.send_write_bytes,
+            recv_write_cqe: producer.stats.recv_write_cqe,
+            recv_write_bytes: producer.stats.recv_write_bytes,
+        }
+    }
+
     /// The statistics of what was put in the ring.
     pub(crate) fn stats(&self) -> abi::rv_event_stats_params_out {
         self.producer.lock().stats
+    }
+}
+
+/// What debugfs shows of a ring. All 0 if there is none.
+#[derive(Default)]
+pub(crate) struct Row {
+    pub(crate) ring_entries: u32,
+    /// Entries that the process has not read.
+    pub(crate) ring_used: u32,
+    pub(crate) ring_overflows: u64,
+    pub(crate) ring_mapped: u8,
+    pub(crate) send_write_cqe: u64,
+    pub(crate) send_write_cqe_fail: u64,
+    pub(crate) send_write_bytes: u64,
+    pub(crate) recv_write_cqe: u64,
+    pub(crate) recv_write_bytes: u64,
+}
+
+/// The entries between the indices; all that there can be if the process has set nonsense.
+fn used(head: u32, tail: u32, entries: u32) -> u32 {
+    if head >= entries {
+        entries.saturating_sub(1)
+    } else if tail >= head {
+        tail - head
+    } else {
+        tail.wrapping_add(entries).wrapping_sub(head)
     }
 }
 

@@ -41,6 +41,7 @@ mod cache;
 #[cfg(CONFIG_COMPAT)]
 mod compat;
 mod conn;
+mod debugfs;
 mod device;
 mod file;
 mod job;
@@ -104,7 +105,7 @@ module! {
 /// work queue; the work queue, which waits until all work is done.
 struct RvModule {
     _node: Pin<KBox<MiscDeviceRegistration<file::File>>>,
-    _debugfs: Pin<KBox<cache::policy::DebugFs>>,
+    _debugfs: Pin<KBox<debugfs::DebugFs>>,
     _client: Registration<device::RvClient>,
     _registry: Registry,
     _workqueue: Workqueue,
@@ -126,7 +127,7 @@ impl kernel::Module for RvModule {
         unsafe { device::init(workqueue.get()) };
         let registry = Registry;
         let client = Registration::new()?;
-        let debugfs = KBox::pin_init(cache::policy::DebugFs::new(), GFP_KERNEL)?;
+        let debugfs = KBox::pin_init(debugfs::DebugFs::new(), GFP_KERNEL)?;
         let options = MiscDeviceOptions { name: c"rv" };
         let node = KBox::pin_init(MiscDeviceRegistration::register(options), GFP_KERNEL)?;
         Ok(Self {

@@ -27,6 +27,7 @@ pub(crate) mod data;
 mod heartbeat;
 mod link;
 mod recovery;
+mod row;
 mod server;
 pub(crate) mod state;
 mod trace;

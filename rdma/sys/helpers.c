@@ -186,6 +186,11 @@ u32 rust_rdma_kuid_in_init_ns(kuid_t uid)
 	return from_kuid(&init_user_ns, uid);
 }
 
+void rust_rdma_task_comm(const struct task_struct *task, char comm[TASK_COMM_LEN])
+{
+	strscpy_pad(comm, task->comm, TASK_COMM_LEN);
+}
+
 bool rust_rdma_log_allowed(void)
 {
 	static DEFINE_RATELIMIT_STATE(state, DEFAULT_RATELIMIT_INTERVAL,

@@ -69,6 +69,7 @@ struct workqueue_struct *rust_rdma_alloc_workqueue(const char *name,
 						   unsigned int flags,
 						   int max_active);
 u32 rust_rdma_kuid_in_init_ns(kuid_t uid);
+void rust_rdma_task_comm(const struct task_struct *task, char comm[TASK_COMM_LEN]);
 
 /* Whether another log line that others can cause may be printed. */
 bool rust_rdma_log_allowed(void);

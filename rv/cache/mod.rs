@@ -355,6 +355,16 @@ impl MrCache {
         Ok(MrRef(Some(entry)))
     }
 
+    /// The process whose memory this is, by its first thread.
+    pub(crate) fn process(&self) -> &Task {
+        &self.process
+    }
+
+    /// The name of the cache in traces and tables.
+    pub(crate) fn id(&self) -> u64 {
+        self.store.id()
+    }
+
     /// The counters.
     pub(crate) fn stats(&self) -> Stats {
         self.store.stats()

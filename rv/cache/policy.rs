@@ -4,8 +4,6 @@
 
 use kernel::{
     debugfs::{
-        Dir,
-        File,
         Reader,
         Writer, //
     },
@@ -55,7 +53,7 @@ impl Policy {
 }
 
 /// The contents of the file.
-struct Switch;
+pub(crate) struct Switch;
 
 impl Writer for Switch {
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,24 +74,5 @@ impl Reader for Switch {
             }
         }
         Err(EINVAL)
-    }
-}
-
-/// The module's part of debugfs. Its files go when it is dropped.
-#[pin_data]
-pub(crate) struct DebugFs {
-    #[pin]
-    _registration: File<Switch>,
-    _dir: Dir,
-}
-
-impl DebugFs {
-    /// Creates the files.
-    pub(crate) fn new() -> impl PinInit<Self, Error> {
-        let dir = Dir::new(c"rv");
-        try_pin_init!(Self {
-            _registration <- dir.read_write_file(c"registration", Switch),
-            _dir: dir,
-        }? Error)
     }
 }

@@ -104,7 +104,7 @@ impl Link {
     }
 
     /// Microseconds since the state was entered.
-    fn in_state(&self) -> u64 {
+    pub(super) fn in_state(&self) -> u64 {
         u64::try_from(self.since.elapsed().as_micros_ceil()).unwrap_or(0)
     }
 
