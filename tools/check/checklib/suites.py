@@ -291,7 +291,23 @@ SUITES = (
         after=("modules", "psm3-build"),
     ),
     Suite(
-        name="observe",
+        name="rv-stat-build",
+        what="rv-stat as it is installed",
+        planned=20,
+        command=(
+            *CARGO,
+            "build",
+            "--release",
+            "--locked",
+            "--manifest-path",
+            "tools/Cargo.toml",
+            "--package",
+            "rv-stat",
+        ),
+        group="vm",
+    ),
+    Suite(
+        name="observe-trace",
         what="trace events of transfers between two VMs, with tracefs and trace-cmd",
         planned=60,
         command=(
@@ -338,6 +354,24 @@ SUITES = (
         long=True,
         needs=(f"{MPI}/sizes", f"{MPI}/failures"),
         after=("modules", "psm3-build", "mpi-build"),
+    ),
+    Suite(
+        name="observe-tables",
+        what="debugfs tables and rv-stat, while two VMs move data",
+        planned=120,
+        command=(
+            "tools/check/vm-tests",
+            "--name",
+            "observe",
+            "--vms",
+            "2",
+            "--rxe",
+            "tools/testing/observe/tables",
+        ),
+        parser="tap",
+        group="vm",
+        needs=("tools/testing/observe/tables",),
+        after=("modules", "rv-perf-build", "rv-stat-build"),
     ),
 )
 

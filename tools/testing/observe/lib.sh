@@ -24,3 +24,34 @@ trace_on() {
 trace_off() {
 	echo 0 >$TRACING/events/rv/enable && cp $TRACING/trace "$1"
 }
+
+# debugfs: mount it.
+debugfs() {
+	mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
+}
+
+sent_packets() {
+	cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts
+}
+
+# flow COMMAND...: start a transfer in the background that does not end by itself, and wait until
+# its writes are on their way. $flow is its process.
+flow() {
+	local before
+	server
+	before=$(sent_packets)
+	[ -e /big ] || truncate -s 200G /big
+	"${@:-$PERF}" client "$VM_PEER_IP" --quiet --timeout 20 --num-conn 2 --file /big >/flow.out 2>&1 &
+	flow=$!
+	until [ $(($(sent_packets) - before)) -gt 500 ]; do
+		kill -0 $flow || return
+		sleep 0.1
+	done
+}
+
+# flow_end: interrupt it on both sides.
+flow_end() {
+	kill -TERM $flow
+	wait $flow
+	server_ended TERM >/dev/null
+}
