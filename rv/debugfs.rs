@@ -127,7 +127,7 @@ fn devices(lines: &mut Lines<'_, '_>) -> Result {
             device.rdma().port_count(),
             jobs.len(),
             device.file_count(),
-            device.listeners.lock().len(),
+            device.service_count(),
         ))?;
     }
     Ok(())

@@ -140,6 +140,11 @@ impl RvDevice {
         copy(&REGISTRY.lock().devices)
     }
 
+    /// The number of services that are listened for.
+    pub(crate) fn service_count(&self) -> usize {
+        self.listeners.lock().len()
+    }
+
     pub(crate) fn file_count(&self) -> usize {
         self.files.lock().attached.len()
     }
