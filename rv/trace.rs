@@ -132,6 +132,7 @@ macro_rules! events {
     )*) => { paste! { $(
         $(#[$meta])*
         #[inline(always)]
+        #[allow(clippy::too_many_arguments, reason = "an event has as many fields as it has")]
         pub(crate) fn $name($($arg: $type),*) {
             if [<$name _enabled>]() {
                 // SAFETY: The function reads its arguments and keeps none. The pointers among them
