@@ -61,7 +61,7 @@ check-vm: setup ## the part of check that boots VMs, with the builds it needs
 	@tools/check/run --group vm
 
 check-psm3: setup ## the part of check that runs PSM3 (libfabric) over /dev/rv
-	@tools/check/run psm3-control psm3-kernel
+	@tools/check/run psm3-control psm3-kernel psm3-user psm3-user-eager
 
 check-long: setup ## what check leaves out because it takes long
 	@tools/check/run --group long

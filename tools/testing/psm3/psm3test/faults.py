@@ -25,6 +25,9 @@ GONE_SECONDS = 30.0
 LINK_DEL_SECONDS = 60.0
 ERROR_SECONDS = 240.0
 
+# How long the wire is cut: longer than a queue pair tries, shorter than PSM3's 30 s.
+CUT_SECONDS = 8
+
 KILL = 9
 
 # The qdisc is there before any traffic is: adding one under traffic loses packets inside

@@ -117,8 +117,5 @@ CORE = (
     rma("write", (65536, MIB), 5),
     rma("read", (65536, MIB), 5),
     endpoints(131072),
-    functional("fi_rdm_tagged_peek"),
-    functional("fi_rdm_tagged_peek"),
-    functional("fi_cq_data", "-e", "rdm"),
     functional("fi_cq_data", "-e", "rdm"),
 )

@@ -17,7 +17,9 @@ PROTOCOL = "PSM_low-level_protocol_stats"
 CONNECTION = "RV_Shared_Conn_RDMA_Statistics"
 EVENTS = "RV_User_Event_Statistics"
 CACHE = "MR_Cache_Statistics"
-KEPT = (PROTOCOL, CONNECTION, EVENTS, CACHE)
+INJECTED = "Fault_Injection"
+OF_RV = (PROTOCOL, CONNECTION, EVENTS, CACHE)
+KEPT = (*OF_RV, INJECTED)
 
 
 def parse(text: str) -> dict[str, dict[str, int]]:

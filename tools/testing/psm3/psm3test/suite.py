@@ -49,6 +49,8 @@ def judge(job: Job, mode: int, outcome: Outcome | str) -> tuple[Sequence[str], I
         problems += verdict.without_rv(server, client)
     if not problems and mode == KERNEL:
         problems += verdict.through_rv(server, client, job.expected)
+    if not problems and mode in (USER, USER_EAGER):
+        problems += verdict.with_user_mrs(server, client, job.expected)
     return problems, verdict.summary(server, client)
 
 

@@ -71,11 +71,32 @@ def through_rv(server: Result, client: Result, expected: Expected) -> Iterator[s
     yield from direction("server to client", server, client, expected.to_client)
 
 
+def with_user_mrs(server: Result, client: Result, expected: Expected) -> Iterator[str]:
+    """PSM3's own queue pairs moved the large messages, with MRs from rv's cache."""
+    for who, result in (("server", server), ("client", client)):
+        if not result["run_time_rv"]:
+            yield f"{who}: does not say that it attached to rv"
+        if counter(result, stats.CACHE, "rv_failed"):
+            yield f"{who}: rv failed to register"
+        if stats.CONNECTION in result["stats"]:
+            yield f"{who}: has statistics of rv's connections, which it should not use"
+    for what, sender, receiver, least in (
+        ("client to server", client, server, expected.to_server),
+        ("server to client", server, client, expected.to_client),
+    ):
+        sent = counter(sender, stats.PROTOCOL, "rndv_rdma_cpu_send_bytes")
+        received = counter(receiver, stats.PROTOCOL, "rndv_rdma_cpu_recv_bytes")
+        if sent != received or sent < least:
+            yield f"{what}: sent {sent}, received {received} bytes by RDMA, {least} should have"
+        if least and not counter(sender, stats.CACHE, "rv_miss"):
+            yield f"{what}: nothing of it was registered by rv"
+
+
 def attached(who: str, result: Result) -> Iterator[str]:
     """PSM3 says itself that it attached, and has statistics of each kind."""
     if not result["run_time_rv"]:
         yield f"{who}: does not say that it attached to rv"
-    for section in stats.KEPT:
+    for section in stats.OF_RV:
         if section not in result["stats"]:
             yield f"{who}: PSM3's statistics have no {section}"
 
