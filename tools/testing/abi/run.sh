@@ -159,6 +159,28 @@ for cxx in $cxx_list; do
 	one_standard "$cxx" cpp c++17 "$pedantic"
 done
 
+# Both generations of clients: $1 compiler.
+clients()
+{
+	for family in 1 2; do
+		# shellcheck disable=SC2086
+		compiles "client of family $family: $1" "$1" -std=gnu11 $flags \
+			"-DRV_ABI_FAMILY=$family" "$here/rv_abi_clients.c" -o "$out/client"
+		compiles "client of family $family: $1, forms of ioctls" "$out/client"
+	done
+	# Without the macros of a family, its client must not build unnoticed.
+	sed '/define RV_ABI_VER_MINOR_5/d' "$header" >"$out/rdma/rv_user_ioctls.h"
+	refuses "$1 notices a missing macro" 'hides older forms' "$1" -std=gnu11 "-I$out" \
+		-DRV_ABI_FAMILY=1 -fsyntax-only "$here/rv_abi_clients.c"
+}
+
+mkdir -p "$out/rdma" || exit 1
+for cc in $cc_list; do
+	if command -v "$cc" >/dev/null 2>&1; then
+		clients "$cc"
+	fi
+done
+
 nothing_left_out
 
 # Number by number, by a program; its lines get numbers of this list.

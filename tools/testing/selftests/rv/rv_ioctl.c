@@ -358,6 +358,42 @@ TEST_F(revision, decides_about_max_fmr_size)
 	EXPECT_EQ(knows, params.out.max_fmr_size != 0);
 }
 
+/*
+ * An application of an older revision is served to the end: it attaches and registers
+ * with the forms that its header has.
+ */
+TEST_F(revision, is_served)
+{
+	bool old_attach = variant->major == 1 && variant->minor <= 5;
+	bool old_reg_mem = variant->major == 1 && variant->minor <= 4;
+	unsigned int cmd = old_reg_mem ? RV_IOCTL_REG_MEM_R4 : RV_IOCTL_REG_MEM;
+	uint8_t *buf = rvt_alloc(_metadata, RVC_PAGE);
+	struct rv_attach_params params;
+	struct rv_attach_params_r5 r5;
+	struct rv_mem_params mem = { .in = {
+		.addr = (uintptr_t)buf,
+		.length = RVC_PAGE,
+		.access = RVC_ACCESS_TARGET,
+	} };
+	struct rv_dereg_params_in dereg = {
+		.addr = (uintptr_t)buf,
+		.length = RVC_PAGE,
+		.access = RVC_ACCESS_TARGET,
+	};
+
+	if (variant->ret)
+		return;
+	ASSERT_EQ(0, rvc_capability(self->fd, variant->major, variant->minor));
+	rvc_attach_init(&params.in, &self->port);
+	rvc_attach_to_r5(&r5, &params);
+	ASSERT_EQ(0, old_attach ? rvc_attach_r5(self->fd, &r5) : rvc_attach(self->fd, &params));
+	ASSERT_EQ(0, rvc_ioctl(self->fd, cmd, &mem));
+	EXPECT_NE(0, mem.out.mr_handle);
+	EXPECT_NE(0, mem.out.rkey);
+	dereg.mr_handle = mem.out.mr_handle;
+	EXPECT_EQ(0, rvc_ioctl(self->fd, RV_IOCTL_DEREG_MEM, &dereg));
+}
+
 FIXTURE(capability)
 {
 	int fd;
