@@ -101,7 +101,8 @@ step() {
 	case $VM_INDEX.$kind in
 	1.perf) serve "$key" 7471 "$@" ;;
 	1.ib) serve "$key" 18515 "$@" ;;
-	2.perf | 2.ib) ask "$key" "$@" ;;
+	1.ofi) serve "$key" 3000 "$@" ;;
+	2.perf | 2.ib | 2.ofi) ask "$key" "$@" ;;
 	1.crowd) with_crowd "$setting" serve "$key" 7471 "$@" ;;
 	2.crowd) with_crowd "$setting" ask "$key" "$@" ;;
 	2.reg) registration "$key" "$setting" "$@" ;;
