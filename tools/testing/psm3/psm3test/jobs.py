@@ -7,7 +7,7 @@ them in windows of 131072 (PSM3_RNDV_NIC_WINDOW); the sizes lie around both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .job import PINGPONG, Job
 from .verdict import Expected
@@ -92,13 +92,13 @@ def rma(operation: str, sizes: Sequence[int], times: int) -> Job:
     )
 
 
-def endpoints(size: int, *options: str) -> Job:
+def endpoints(size: int, *options: str, count: int = 3) -> Job:
     """Several endpoints in one process: several descriptors of /dev/rv."""
-    args = ("-p", "psm3", "-e", "rdm", "-v", "-S", str(size), *options)
-    name = " ".join(["fi_multi_ep", *options])
-    moved = 3 * size
-    expected = Expected(to_server=moved, to_client=moved, by_packets=3)
-    return Job(name, "fi_multi_ep", args, env=TAGGED_RMA, expected=expected)
+    args = ("-p", "psm3", "-e", "rdm", "-v", "-c", str(count), "-S", str(size))
+    name = " ".join([f"fi_multi_ep with {count}", *options])
+    moved = count * size
+    expected = Expected(to_server=moved, to_client=moved, by_packets=count)
+    return Job(name, "fi_multi_ep", (*args, *options), env=TAGGED_RMA, expected=expected)
 
 
 def functional(program: str, *options: str) -> Job:
@@ -119,3 +119,32 @@ CORE = (
     endpoints(131072),
     functional("fi_cq_data", "-e", "rdm"),
 )
+
+# What is not in the core list because it takes long: every program at more sizes, up to
+# more than any region that rv registers at once, and the loops in which ranks of PSM3
+# have been seen to wait for ever.
+HUGE = 260 * MIB + 1
+LOOPS = 50
+
+
+def long_list() -> Iterator[Job]:
+    """The list of `make check-long`."""
+    for size in (*EDGES[1:], MIB):
+        yield simple_pingpong(size, 20)
+    walk = (1, 64, 4096, *EDGES, MIB, 4 * MIB + 1)
+    for program in ("fi_rdm_tagged_pingpong", "fi_rdm_pingpong"):
+        yield pingpong(program, program, walk, 10)
+    for program in ("fi_rdm_tagged_bw", "fi_rdm_bw"):
+        yield stream(program, program, (*walk, 16 * MIB), 12, 4)
+    yield stream("more than a region", "fi_rdm_tagged_bw", (HUGE,), 2, 1)
+    for size in (65536, 262144, MIB):
+        yield unexpected(size, 10)
+    for size in (65536, MIB, 4 * MIB):
+        yield unmap(size, 30)
+    for operation in ("write", "read", "writedata"):
+        yield rma(operation, (4096, *EDGES, MIB), 10)
+    for options in ((), ("-A",), ("-Q",), ("-A", "-Q")):
+        yield endpoints(131072, *options)
+    yield endpoints(131072, count=8)
+    for _ in range(LOOPS):
+        yield functional("fi_cq_data", "-e", "rdm")
