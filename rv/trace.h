@@ -406,7 +406,23 @@ TRACE_EVENT(rv_recv_done,
 		  rdma_show_wc_status(__entry->status))
 );
 
-DECLARE_EVENT_CLASS(rv_heartbeat,
+TRACE_EVENT(rv_heartbeat_post,
+	TP_PROTO(u64 conn, u8 index, s32 ret),
+	TP_ARGS(conn, index, ret),
+	TP_STRUCT__entry(
+		__field(u64, conn)
+		__field(s32, ret)
+		__field(u8, index)
+	),
+	TP_fast_assign(
+		__entry->conn = conn;
+		__entry->ret = ret;
+		__entry->index = index;
+	),
+	TP_printk("conn=%llu index=%u ret=%d", __entry->conn, __entry->index, __entry->ret)
+);
+
+TRACE_EVENT(rv_heartbeat_recv,
 	TP_PROTO(u64 conn, u8 index),
 	TP_ARGS(conn, index),
 	TP_STRUCT__entry(
@@ -418,11 +434,6 @@ DECLARE_EVENT_CLASS(rv_heartbeat,
 		__entry->index = index;
 	),
 	TP_printk("conn=%llu index=%u", __entry->conn, __entry->index)
-);
-
-DEFINE_EVENT(rv_heartbeat, rv_heartbeat_recv,
-	TP_PROTO(u64 conn, u8 index),
-	TP_ARGS(conn, index)
 );
 
 DECLARE_EVENT_CLASS(rv_ring,

@@ -270,6 +270,9 @@ events! {
     /// A write of the peer has arrived, or a receive has failed.
     fn recv_done(conn: u64, index: u8, imm: u32, len: u32, status: u32);
 
+    /// A heartbeat was sent, or could not be.
+    fn heartbeat_post(conn: u64, index: u8, ret: i32);
+
     /// A heartbeat of the peer has arrived.
     fn heartbeat_recv(conn: u64, index: u8);
 

@@ -13,7 +13,10 @@ use super::{
     Control,
     Sconn, //
 };
-use crate::wire::Role;
+use crate::{
+    trace,
+    wire::Role, //
+};
 use kernel::{
     sync::Arc,
     workqueue::WorkItem, //
@@ -43,6 +46,8 @@ impl Sconn {
             return;
         }
         let sent = self.qp().and_then(|qp| qp.post_empty_send(Sent::Heartbeat));
+        let ret = trace::errno(&sent);
+        trace::heartbeat_post(self.shared.conn_handle, self.index, ret);
         let mut link = self.link.lock();
         match sent {
             Ok(()) => link.stats.post_hb += 1,

@@ -3,10 +3,11 @@
 //! One line of a table: `key=value` pairs.
 
 /// What a key stands for, as text. Other values are numbers.
-const TEXTS: [&str; 8] = [
+const TEXTS: [&str; 9] = [
     "device",
     "gid",
     "comm",
+    "mode",
     "role",
     "state",
     "rem_addr",
