@@ -221,6 +221,9 @@ impl Outstanding {
     fn try_post(self, write: Write, offset: u64, target: Target) -> Result<Receipt> {
         let sconn = self.sconn.clone();
         let (qp, conn_count) = sconn.usable_qp()?;
+        if qp.handler().notices().lost() {
+            return Err(sconn.refusal(&qp, ESHUTDOWN));
+        }
         let len = write.len;
         let posted = Posted {
             outstanding: self,
@@ -333,6 +336,10 @@ impl Pipe {
             len,
             wc.status.number(),
         );
+        // First of all: who knows of the failure is not to get another write accepted.
+        if !wc.is_ok() {
+            self.on_bad(wc, "write");
+        }
         {
             let mut link = self.sconn.link.lock();
             if wc.is_ok() {
@@ -350,9 +357,6 @@ impl Pipe {
                 len,
             };
             ring.push(event, self.sconn.shared.conn_handle);
-        }
-        if !wc.is_ok() {
-            self.on_bad(wc, "write");
         }
     }
 
