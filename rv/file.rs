@@ -292,8 +292,7 @@ fn capabilities() -> u64 {
         true => abi::RV_CAP_USER_MR,
         false => 0,
     };
-    // CAST: Two bits.
-    (abi::RV_CAP_EVICT | user_mr) as u64
+    u64::from(abi::RV_CAP_EVICT | user_mr)
 }
 
 /// Carries an ioctl out, with trace events before and after.
