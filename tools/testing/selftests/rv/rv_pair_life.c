@@ -3,6 +3,7 @@
  * What can end in the middle: a connection, a process, a file, a device; on either
  * host, with writes under way. See lib/rv_end.h for the command line.
  */
+#include "rv_break.h"
 #include "rv_pair_fixture.h"
 
 /* ---- a connection that is lost ------------------------------------------- */
@@ -166,42 +167,6 @@ FIXTURE_TEARDOWN(stream)
 	actor_stop(&self->pair.to.actor);
 }
 
-/* A new job of new processes moves data, whatever became of the old one. */
-static void expect_new_job_works(struct __test_metadata *_metadata)
-{
-	struct end from, to;
-	struct job job;
-
-	job_init(&job);
-	start_end(_metadata, &from, false);
-	start_end(_metadata, &to, true);
-	attach_end(_metadata, &from, &job, RING);
-	attach_end(_metadata, &to, &job, RING);
-	connect_ends(_metadata, &from, &to);
-	move(_metadata, &from, &to, 100000, 1, 2);
-	actor_stop(&from.actor);
-	actor_stop(&to.actor);
-}
-
-/* No queue pair and no registration of anybody is left in the RDMA core. */
-static bool nothing_left_on(struct actor *actor)
-{
-	return !actor_shell(actor, "! rdma res show qp | grep 'type RC' && "
-				   "! rdma res show mr | grep 'mrn'");
-}
-
-static void expect_nothing_left(struct __test_metadata *_metadata)
-{
-	struct actor actor[2];
-
-	ASSERT_EQ(0, actor_start(&actor[0]));
-	ASSERT_EQ(0, actor_start_remote(&actor[1], peer_host));
-	for (int i = 0; i < 2; i++) {
-		EXPECT_TRUE(RVC_WAIT_FOR(nothing_left_on(&actor[i])));
-		actor_stop(&actor[i]);
-	}
-}
-
 TEST_F(stream, sender_is_killed)
 {
 	ASSERT_EQ(0, actor_kill(&self->pair.from.actor));
@@ -298,9 +263,6 @@ TEST(close_at_any_moment)
 }
 
 /* ---- the device goes ----------------------------------------------------- */
-
-#define LINK_DEL "rdma link del ${RV_DEV:-rxe0}"
-#define LINK_ADD "rdma link add ${RV_DEV:-rxe0} type rxe netdev ${RV_NETDEV:-eth0}"
 
 /* The device of a host goes away in the middle; and afterwards all is well again. */
 static void link_del(struct __test_metadata *_metadata, bool remote)

@@ -165,6 +165,15 @@ static int do_ring_poll(int fd, struct rv_event *events, int count, uint64_t pat
 	return n;
 }
 
+/* Where the name of a device is, if there is one, its port will be. */
+static int do_port(void *data, uint32_t length)
+{
+	char dev[RV_MAX_DEV_NAME_LEN];
+
+	snprintf(dev, sizeof(dev), "%.*s", (int)length, (char *)data);
+	return rvc_port_find(data, length ? dev : rvc_dev_name());
+}
+
 static pid_t do_fork(void)
 {
 	pid_t pid = fork();
@@ -256,7 +265,7 @@ static uint32_t perform(struct message *m, void *data)
 		m->ret = getpid();
 		return 0;
 	case OP_PORT:
-		m->ret = rvc_port_find(data, rvc_dev_name());
+		m->ret = do_port(data, m->length);
 		return sizeof(struct rvc_port);
 	case OP_OPEN:
 		m->ret = rvc_open();
@@ -537,6 +546,11 @@ int actor_kill(struct actor *actor)
 int actor_port(struct actor *actor, struct rvc_port *port)
 {
 	return call(actor, MESSAGE(OP_PORT), NULL, 0, port, sizeof(*port));
+}
+
+int actor_port_of(struct actor *actor, struct rvc_port *port, const char *dev)
+{
+	return call(actor, MESSAGE(OP_PORT), dev, strlen(dev), port, sizeof(*port));
 }
 
 int actor_open(struct actor *actor)

@@ -40,7 +40,9 @@ int actor_kill(struct actor *actor);
 
 /* ---- calls --------------------------------------------------------------- */
 
+/* The device under test, or another one. */
 int actor_port(struct actor *actor, struct rvc_port *port);
+int actor_port_of(struct actor *actor, struct rvc_port *port, const char *dev);
 int actor_open(struct actor *actor);
 int actor_ioctl(struct actor *actor, int fd, unsigned long cmd, void *arg);
 long actor_syscall(struct actor *actor, long nr, long a, long b, long c, long d, long e, long f);

@@ -509,9 +509,23 @@ uint64_t rvc_now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+void rvc_sleep_ms(unsigned int ms)
+{
+	struct timespec time = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+
+	while (nanosleep(&time, &time) && errno == EINTR)
+		;
+}
+
 void rvc_pause(void)
 {
-	static const struct timespec millisecond = { .tv_nsec = 1000000 };
+	rvc_sleep_ms(1);
+}
 
-	nanosleep(&millisecond, NULL);
+uint64_t rvc_bound_ms(uint64_t ms)
+{
+	const char *factor = getenv("RV_TIME_FACTOR");
+	unsigned long n = factor ? strtoul(factor, NULL, 10) : 0;
+
+	return ms * (n ? n : 4);
 }

@@ -147,6 +147,14 @@ long rvc_proc_number(const char *path, const char *name);
 /* Milliseconds of a clock that only goes forward. */
 uint64_t rvc_now_ms(void);
 void rvc_pause(void);
+void rvc_sleep_ms(unsigned int ms);
+
+/*
+ * The bound for something that must end in so many milliseconds on a machine as it
+ * should be. RV_TIME_FACTOR of the environment tells how much slower this one may be,
+ * 4 if it does not: for emulated ones on a busy host.
+ */
+uint64_t rvc_bound_ms(uint64_t ms);
 
 /*
  * How long to wait for an event that must come, in milliseconds. Never a measure
@@ -155,9 +163,10 @@ void rvc_pause(void);
 #define RVC_PATIENCE_MS 90000
 
 /* Waits until a condition holds; false if it did not come true in time. */
-#define RVC_WAIT_FOR(condition)                                                \
+#define RVC_WAIT_FOR(condition) RVC_WAIT_MS(RVC_PATIENCE_MS, condition)
+#define RVC_WAIT_MS(patience_ms, condition)                                    \
 	({                                                                     \
-		uint64_t give_up_ = rvc_now_ms() + RVC_PATIENCE_MS;            \
+		uint64_t give_up_ = rvc_now_ms() + (patience_ms);              \
 		bool holds_;                                                   \
 									       \
 		while (!(holds_ = (condition)) && rvc_now_ms() < give_up_)     \
