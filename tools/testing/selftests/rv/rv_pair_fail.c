@@ -844,6 +844,8 @@ FIXTURE_SETUP(striped)
 	job_init(&self->scene.job);
 	self->scene.job.num_conn = variant->num_conn;
 	self->scene.job.q_depth = 256;
+	/* The side that connects notices by nothing else that it was cut off. */
+	self->scene.job.hb_interval = HEARTBEAT_MS;
 	self->scene.job.reconnect_timeout = LONG_TIMEOUT;
 	start_scene(_metadata, &self->scene, false);
 }
