@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Many of something, or one at an odd time: connections that end at once, a peer that
- * comes late, users of other namespaces, queues of different depth, two devices.
+ * comes late, users of other namespaces, queues of different depth.
  */
 #include <sched.h>
 #include <sys/syscall.h>
@@ -209,70 +209,6 @@ TEST(missing_receives_cost_little)
 	EXPECT_EQ(1, conn_count(&from));
 	actor_stop(&from.actor);
 	actor_stop(&to.actor);
-}
-
-/* ---- two devices --------------------------------------------------------- */
-
-#define SECOND_ADD(host)                                                       \
-	"ip link add second0 link " NETDEV " type macvlan mode bridge &&"      \
-	" ip addr add 10.9.99." host "/24 dev second0 && ip link set second0 up &&" \
-	" rdma link add second type rxe netdev second0"
-#define SECOND_DEL "rdma link del second; ip link del second0"
-
-/* Ends on the second device of their hosts. */
-static void start_second(struct __test_metadata *_metadata, struct end *end, bool remote)
-{
-	start_end(_metadata, end, remote);
-	ASSERT_EQ(0, actor_port_of(&end->actor, &end->port, "second"));
-}
-
-/* One job on two devices of each host is two jobs; both move data at the same time. */
-TEST(two_devices)
-{
-	struct end from[2], to[2];
-	struct batch batch[2];
-	struct actor host[2];
-	struct job job;
-
-	ASSERT_EQ(0, actor_start(&host[0]));
-	ASSERT_EQ(0, actor_start_remote(&host[1], peer_host));
-	ASSERT_EQ(0, actor_shell(&host[0], SECOND_ADD("1")));
-	ASSERT_EQ(0, actor_shell(&host[1], SECOND_ADD("2")));
-	job_init(&job);
-	start_end(_metadata, &from[0], false);
-	start_end(_metadata, &to[0], true);
-	start_second(_metadata, &from[1], true);
-	start_second(_metadata, &to[1], false);
-	for (int i = 0; i < 2; i++) {
-		attach_end(_metadata, &from[i], &job, RING);
-		attach_end(_metadata, &to[i], &job, RING);
-		EXPECT_EQ(0, from[i].attached.rv_index);
-		connect_ends(_metadata, &from[i], &to[i]);
-		batch_init(_metadata, &batch[i], &from[i], &to[i], 20 + i);
-	}
-	for (int round = 0; round < 4; round++) {
-		for (int i = 0; i < 2; i++)
-			post_batch(_metadata, &batch[i]);
-		for (int i = 0; i < 2; i++) {
-			collect_batch(_metadata, &batch[i], RVC_PATIENCE_MS);
-			EXPECT_EQ(0, bad_pieces(&batch[i]));
-			expect_exact(_metadata, &batch[i]);
-		}
-	}
-	/* One of them goes; the other does not notice. */
-	ASSERT_EQ(0, actor_shell(&host[0], SECOND_DEL));
-	EXPECT_EQ(-EINVAL, connected(&to[1]));
-	post_batch(_metadata, &batch[0]);
-	collect_batch(_metadata, &batch[0], RVC_PATIENCE_MS);
-	EXPECT_EQ(0, bad_pieces(&batch[0]));
-	EXPECT_EQ(1, conn_count(&from[0]));
-	for (int i = 0; i < 2; i++) {
-		actor_stop(&from[i].actor);
-		actor_stop(&to[i].actor);
-	}
-	ASSERT_EQ(0, actor_shell(&host[1], SECOND_DEL));
-	for (int i = 0; i < 2; i++)
-		actor_stop(&host[i]);
 }
 
 PAIR_MAIN
