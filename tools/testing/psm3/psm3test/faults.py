@@ -17,7 +17,7 @@ Host = Local | Remote
 
 PACKETS = "/sys/class/infiniband/rxe0/ports/1/hw_counters/rcvd_pkts"
 # What shows that the data of a job is under way, and not only its first messages.
-FLOWING_PACKETS = 1500
+FLOWING_PACKETS = 300
 FLOWING_SECONDS = 240.0
 
 # Bounds for what must not take for ever. A quiet machine needs a small part of them.
@@ -37,7 +37,7 @@ CUT = "tc filter add dev eth0 ingress protocol ip pref 1 flower ip_proto udp dst
 MEND = "tc filter del dev eth0 ingress pref 1"
 
 
-def long_stream(name: str = "a long transfer", times: int = 120) -> Job:
+def long_stream(name: str = "a long transfer", times: int = 400) -> Job:
     """A transfer that is still going on when something is broken."""
     return jobs.stream(name, "fi_rdm_tagged_bw", (jobs.MIB,), times, 4)
 
@@ -94,7 +94,13 @@ class Running:
         self.name, env = pair.begin(job, mode, **extra)
         self.problem = pair.connect(self.name, job, env)
         if self.problem == "yes":
-            self.problem = wait_until_flowing(pair.local, before)
+            self.problem = wait_until_flowing(pair.local, before) or self.ended()
+
+    def ended(self) -> str:
+        """Which end is not running any more, in words; nothing if both are."""
+        hosts = (("server", self.pair.local), ("client", self.pair.remote))
+        gone = [who for who, host in hosts if not host.running(self.name)]
+        return f"{' and '.join(gone)} ended too early to test anything" if gone else ""
 
     def finish(self, seconds: float) -> Outcome:
         """Let both ends come to their end."""

@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -127,21 +128,27 @@ class Local:
         return self.programs[name].process.poll() is None
 
     def shell(self, command: str, seconds: float = 120) -> list[Any]:
-        """Exit code and output of a shell command."""
-        try:
-            done = subprocess.run(
+        """Exit code and output of a shell command.
+
+        One that does not end, and may be beyond SIGKILL, is left behind with -1 and the
+        kernel stacks of its processes.
+        """
+        with tempfile.TemporaryFile("w+", errors="replace") as out:
+            process = subprocess.Popen(
                 ["bash", "-c", command],
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                stdout=out,
                 stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=seconds,
-                check=False,
+                start_new_session=True,
             )
-        except subprocess.TimeoutExpired:
-            return [-1, f"`{command}` did not end in {seconds} s"]
-        return [done.returncode, done.stdout.strip()[-2000:]]
+            try:
+                code = process.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                where = stacks(process.pid)
+                os.killpg(process.pid, signal.SIGKILL)
+                return [-1, f"`{command}` did not end in {seconds:.0f} s; it is in: {where}"]
+            out.seek(0)
+            return [code, out.read().strip()[-2000:]]
 
     def rv_references(self, seconds: float) -> int:
         """References to the module rv; wait for the last one to go."""
@@ -201,6 +208,18 @@ def serve() -> None:
         except Exception as error:  # noqa: BLE001 - it is the other side's to judge
             answer = {"error": f"{name}: {type(error).__name__}: {error}"}
         channel.put(f"answer.{number}", answer)
+
+
+def stacks(session: int) -> str:
+    """Where in the kernel the processes of a session are."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getsid(int(folder.name)) == session:
+                found += (folder / "stack").read_text().split("\n")
+        except OSError:
+            continue
+    return " < ".join(line.removeprefix("[<0>] ") for line in found if line)
 
 
 def tcp_listener(port: int) -> bool:
