@@ -25,24 +25,25 @@ LATENCY_GOAL_SIZES = (64, 4 * plan.KIB)
 
 
 @dataclass
-class Pair:
-    """Samples of ours and of the reference, round by round, in MiB/s."""
+class Compared:
+    """Samples of ours and of the reference, round by round."""
 
-    size: int
-    pairs: int
     ours: list[float] = field(default_factory=list)
     reference: list[float] = field(default_factory=list)
 
     @property
+    def ratios(self) -> list[float]:
+        """The ratios of neighbours in time."""
+        return [a / b for a, b in zip(self.ours, self.reference, strict=True)]
+
+    @property
     def ratio(self) -> float:
-        """The median of the ratios of neighbours in time, which noise of the host touches least."""
-        return statistics.median(a / b for a, b in zip(self.ours, self.reference, strict=True))
+        """Their median, which noise of the host touches least."""
+        return statistics.median(self.ratios)
 
     def row(self) -> dict[str, Any]:
         """The figures of the table."""
         return {
-            "size": self.size,
-            "queue_pairs": self.pairs,
             "ours": statistics.median(self.ours),
             "reference": statistics.median(self.reference),
             "ratio": self.ratio,
@@ -52,28 +53,26 @@ class Pair:
 
 
 @dataclass
-class Latency:
-    """Samples of ours and of the reference, round by round, in microseconds."""
+class Pair(Compared):
+    """Bandwidth with so many queue pairs, in MiB/s."""
 
-    size: int
-    ours: list[float] = field(default_factory=list)
-    reference: list[float] = field(default_factory=list)
-
-    @property
-    def ratio(self) -> float:
-        """The median of the ratios of neighbours in time."""
-        return statistics.median(a / b for a, b in zip(self.ours, self.reference, strict=True))
+    size: int = 0
+    pairs: int = 0
 
     def row(self) -> dict[str, Any]:
         """The figures of the table."""
-        return {
-            "size": self.size,
-            "post_to_event_us": statistics.median(self.ours),
-            "round_trip_us": statistics.median(self.reference),
-            "ratio": self.ratio,
-            "samples_ours": self.ours,
-            "samples_reference": self.reference,
-        }
+        return {"size": self.size, "queue_pairs": self.pairs, **super().row()}
+
+
+@dataclass
+class Latency(Compared):
+    """From POST to event, and the round trip of the reference, in microseconds."""
+
+    size: int = 0
+
+    def row(self) -> dict[str, Any]:
+        """The figures of the table."""
+        return {"size": self.size, **super().row()}
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,7 @@ def latency(folder: Path, rounds: int) -> list[Latency]:
     """Read all measurements of single writes."""
     result = []
     for size in plan.LATENCY_SIZES:
-        one = Latency(size)
+        one = Latency(size=size)
         for number in range(rounds):
             end = f"{size}.{number}.out"
             one.ours.append(our_latency(folder / f"lat.rv.{end}"))
@@ -178,7 +177,7 @@ def bandwidth(folder: Path, rounds: int, sizes: Sequence[int]) -> list[Pair]:
     result = []
     for size in sizes:
         for pairs in plan.QUEUE_PAIRS:
-            pair = Pair(size, pairs)
+            pair = Pair(size=size, pairs=pairs)
             for number in range(rounds):
                 end = f"{size}.{pairs}.{number}.out"
                 pair.ours.append(our_rate(folder / f"rv.{end}"))
@@ -234,10 +233,9 @@ def bandwidth_table(pairs: Sequence[Pair]) -> list[str]:
     lines = ["   size  QPs   rv MiB/s  ib_write_bw   ratio  (medians; smallest and largest ratio)"]
     for pair in pairs:
         row = pair.row()
-        ratios = [a / b for a, b in zip(pair.ours, pair.reference, strict=True)]
         lines.append(
             f"{size(pair.size):>7}  {pair.pairs:3}  {row['ours']:9.2f}  {row['reference']:11.2f}  "
-            f"{row['ratio']:6.2f}  {min(ratios):.2f} ... {max(ratios):.2f}"
+            f"{row['ratio']:6.2f}  {min(pair.ratios):.2f} ... {max(pair.ratios):.2f}"
         )
     return lines
 
@@ -247,10 +245,9 @@ def latency_table(latencies: Sequence[Latency]) -> list[str]:
     lines = ["   size  POST to event us  ib_write_lat round trip us   ratio  (medians; all ratios)"]
     for one in latencies:
         row = one.row()
-        ratios = [a / b for a, b in zip(one.ours, one.reference, strict=True)]
         lines.append(
-            f"{size(one.size):>7}  {row['post_to_event_us']:16.1f}  {row['round_trip_us']:26.1f}  "
-            f"{row['ratio']:6.2f}  {min(ratios):.2f} ... {max(ratios):.2f}"
+            f"{size(one.size):>7}  {row['ours']:16.1f}  {row['reference']:26.1f}  "
+            f"{row['ratio']:6.2f}  {min(one.ratios):.2f} ... {max(one.ratios):.2f}"
         )
     return lines
 

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .figures import Goal, size
+from .figures import Compared, Goal, size
 from .plan import KIB, MIB, Step
 
 # What is measured: program, message size, messages, and the goal for the ratio of with rv
@@ -32,14 +31,12 @@ COLUMNS = re.compile(r"^\S+\s+\d+\s+\S+\s+[\d.]+s\s+([\d.]+)\s+([\d.]+)\s+[\d.]+
 
 
 @dataclass
-class Ratio:
-    """Samples with rv and without, round by round: MB/s, or microseconds one way."""
+class Ratio(Compared):
+    """With rv (ours) and without, round by round: MB/s, or microseconds one way."""
 
-    program: str
-    size: int
-    goal: float | None
-    with_rv: list[float] = field(default_factory=list)
-    without: list[float] = field(default_factory=list)
+    program: str = BANDWIDTH
+    size: int = 0
+    goal: float | None = None
 
     @property
     def name(self) -> str:
@@ -47,22 +44,9 @@ class Ratio:
         what = "bandwidth" if self.program == BANDWIDTH else "time one way"
         return f"PSM3, {what} of {size(self.size)}"
 
-    @property
-    def ratio(self) -> float:
-        """The median of the ratios of neighbours in time."""
-        return statistics.median(a / b for a, b in zip(self.with_rv, self.without, strict=True))
-
     def row(self) -> dict[str, Any]:
         """The figures of the table."""
-        return {
-            "program": self.program,
-            "size": self.size,
-            "with_rv": statistics.median(self.with_rv),
-            "without": statistics.median(self.without),
-            "ratio": self.ratio,
-            "samples_with_rv": self.with_rv,
-            "samples_without": self.without,
-        }
+        return {"program": self.program, "size": self.size, **super().row()}
 
 
 def key(program: str, length: int, mode: int, number: int) -> str:
@@ -102,9 +86,9 @@ def read(folder: Path, rounds: int) -> list[Ratio]:
     """All measurements."""
     result = []
     for program, length, _, goal in TESTS:
-        ratio = Ratio(program, length, goal)
+        ratio = Ratio(program=program, size=length, goal=goal)
         for number in range(rounds):
-            for mode, samples in ((1, ratio.with_rv), (0, ratio.without)):
+            for mode, samples in ((1, ratio.ours), (0, ratio.reference)):
                 path = folder / f"{key(program, length, mode, number)}.out"
                 samples.append(figure(path, program))
         result.append(ratio)
@@ -119,7 +103,7 @@ def table(ratios: Sequence[Ratio]) -> Iterator[str]:
         unit = "MB/s" if ratio.program == BANDWIDTH else "us"
         yield (
             f"{ratio.name.removeprefix('PSM3, ') + ', ' + unit:36} "
-            f"{row['with_rv']:10.1f} {row['without']:10.1f} {row['ratio']:6.2f}"
+            f"{row['ours']:10.1f} {row['reference']:10.1f} {row['ratio']:6.2f}"
         )
 
 

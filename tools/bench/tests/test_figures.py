@@ -38,9 +38,9 @@ class Figures(unittest.TestCase):
         self.assertEqual([pair.ratio for pair in pairs], [0.5, 0.5])
 
     def test_bandwidth_goals(self) -> None:
-        good = figures.Pair(plan.MIB, 1, [9.6], [10.0])
-        bad = figures.Pair(plan.MIB, 4, [9.6], [10.0])
-        free = figures.Pair(4096, 1, [1.0], [10.0])
+        good = figures.Pair([9.6], [10.0], plan.MIB, 1)
+        bad = figures.Pair([9.6], [10.0], plan.MIB, 4)
+        free = figures.Pair([1.0], [10.0], 4096, 1)
         goals = list(figures.goals([good, bad, free], [], {}))
         self.assertEqual([goal.met for goal in goals], [True, False])
         self.assertIn("1 MiB, 4 queue pairs", goals[1].text())
@@ -56,7 +56,7 @@ class Figures(unittest.TestCase):
             latencies = figures.latency(folder, 1)
         self.assertEqual([one.ratio for one in latencies], [1.0] * len(plan.LATENCY_SIZES))
         self.assertIn("64 B", figures.latency_table(latencies)[1])
-        slow = figures.Latency(64, [370.0], [300.0])
+        slow = figures.Latency([370.0], [300.0], 64)
         goals = list(figures.goals([], [latencies[0], slow], {}))
         self.assertEqual([goal.met for goal in goals], [True, False])
 
@@ -83,7 +83,7 @@ class Figures(unittest.TestCase):
         self.assertEqual([goal.met for goal in goals], [False, False])
 
     def test_tables_and_charts(self) -> None:
-        pairs = [figures.Pair(plan.MIB, 1, [9.6], [10.0])]
+        pairs = [figures.Pair([9.6], [10.0], plan.MIB, 1)]
         self.assertIn("0.96", "\n".join(figures.bandwidth_table(pairs)))
         costs = {"auto": [COST], "fast": [COST]}
         self.assertEqual(len(figures.registration_table(costs)), 3)

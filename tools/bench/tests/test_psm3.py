@@ -45,9 +45,9 @@ class StepsTest(unittest.TestCase):
 
 class GoalsTest(unittest.TestCase):
     def test_more_bandwidth_and_less_time(self):
-        fast = psm3.Ratio(psm3.BANDWIDTH, 65536, 1.3, [26.0], [20.0])
-        slow = psm3.Ratio("fi_rdm_tagged_pingpong", 65536, 1.1, [150.0], [100.0])
-        none = psm3.Ratio("fi_rdm_tagged_pingpong", 64, None, [1.0], [1.0])
+        fast = psm3.Ratio([26.0], [20.0], psm3.BANDWIDTH, 65536, 1.3)
+        slow = psm3.Ratio([150.0], [100.0], "fi_rdm_tagged_pingpong", 65536, 1.1)
+        none = psm3.Ratio([1.0], [1.0], "fi_rdm_tagged_pingpong", 64)
         self.assertEqual([goal.met for goal in psm3.goals([fast, slow, none])], [True, False])
 
 
