@@ -75,18 +75,31 @@ install_rule() {
 	mkdir -p /etc/udev/rules.d && cp "$REPO"/tools/udev/60-rv.rules /etc/udev/rules.d/
 }
 
+# without MODULE: rdma_rs is refused, for a symbol, when all it depends on is there but this.
+without() {
+	local need
+	for need in $depends; do
+		[ "$need" = "$1" ] || modprobe "$need" || return
+	done
+	refused loaded "$1" && refused insmod "$modules/rdma_rs.ko" || return
+	dmesg | grep 'rdma_rs: Unknown symbol'
+}
+
 echo "TAP version 13"
 depends=$(modinfo -F depends "$modules/rdma_rs.ko" | tr , ' ')
+check "rdma_rs is refused without ib_uverbs" without ib_uverbs
 # shellcheck disable=SC2086
 [ -z "$depends" ] || modprobe -a $depends
 check "rv is refused before rdma_rs" refused insmod "$modules/rv.ko"
 check "insmod rdma_rs" insmod "$modules/rdma_rs.ko"
+check "rmmod ib_uverbs is refused while rdma_rs uses it" refused rmmod ib_uverbs
 check "insmod rv" vm-load rv
 check "/dev/rv is a character device" test -c /dev/rv
 check "rmmod rdma_rs is refused while rv uses it" refused rmmod rdma_rs
 check "rmmod rv is refused while its file is open" with_open_file
 check "rmmod rv" rmmod rv
 check "rmmod rdma_rs" rmmod rdma_rs
+check "rmmod ib_uverbs" rmmod ib_uverbs
 check "/dev/rv is gone" refused test -e /dev/rv
 check "five rounds of load and unload" reload_rounds
 check "install for modprobe" install_modules
@@ -94,6 +107,7 @@ check "install the udev rule" install_rule
 check "start udev" vm-udev
 check "modprobe rv" modprobe rv
 check "rdma_rs came with it" loaded rdma_rs
+check "ib_uverbs came with that" test -e /sys/module/ib_uverbs/holders/rdma_rs
 check "udev made /dev/rv mode 666" mode_becomes /dev/rv 666
 check "modprobe -r rv" modprobe -r rv
 check "rdma_rs went with it" refused loaded rdma_rs
