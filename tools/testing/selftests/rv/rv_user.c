@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
+#include "rv_reload.h"
 #include "rv_test.h"
 
 #define BUFFER (16 * RVC_PAGE)
@@ -798,6 +799,47 @@ TEST_F(user, pd_cannot_go_while_something_is_cached)
 	EXPECT_EQ(0, ibv_close_device(self->context));
 }
 
+/* Whatever type EVICT is of, what it evicts no longer holds the PD. */
+TEST_F(user, pd_can_go_after_evict)
+{
+	uint64_t addr = (uintptr_t)self->buf;
+	struct rv_evict_params_out out;
+	struct rvc_mr mr;
+	int ret;
+
+	for (int type = RV_EVICT_TYPE_SEARCH_EXACT; type <= RV_EVICT_TYPE_AMOUNT; type++) {
+		ASSERT_EQ(0, reg(self->fd, self->pd, self->buf, BUFFER, &mr));
+		ASSERT_EQ(0, rvc_dereg(self->fd, &mr));
+		ASSERT_EQ(EBUSY, ibv_dealloc_pd(self->pd));
+		if (type == RV_EVICT_TYPE_SEARCH_EXACT)
+			ret = rvc_evict_exact(self->fd, addr, BUFFER, ACCESS, &out);
+		else if (type == RV_EVICT_TYPE_SEARCH_RANGE)
+			ret = rvc_evict_range(self->fd, addr, BUFFER, &out);
+		else
+			ret = rvc_evict_amount(self->fd, BUFFER, 1, &out);
+		ASSERT_EQ(0, ret)
+			TH_LOG("type %d", type);
+		EXPECT_EQ(BUFFER, out.bytes);
+		EXPECT_EQ(1, out.count);
+		ASSERT_EQ(0, ibv_dealloc_pd(self->pd))
+			TH_LOG("type %d", type);
+		self->pd = ibv_alloc_pd(self->context);
+		ASSERT_NE(NULL, self->pd);
+	}
+}
+
+/* What is in use stays, and so does its PD. */
+TEST_F(user, evict_leaves_a_pd_in_use)
+{
+	struct rv_evict_params_out out;
+	struct rvc_mr mr;
+
+	ASSERT_EQ(0, reg(self->fd, self->pd, self->buf, BUFFER, &mr));
+	EXPECT_ERRNO(ENOENT, rvc_evict_amount(self->fd, BUFFER, 1, &out));
+	EXPECT_EQ(EBUSY, ibv_dealloc_pd(self->pd));
+	EXPECT_EQ(0, rvc_dereg(self->fd, &mr));
+}
+
 /* An application that closes the file of verbs first, in use or idle, loses nothing of rv. */
 TEST_F(user, verbs_close_first)
 {
@@ -972,6 +1014,15 @@ FIXTURE(device)
 	int fd;
 };
 
+/* Whether rv is loaded after the device came, or before. */
+FIXTURE_VARIANT(device)
+{
+	bool before_rv;
+};
+
+FIXTURE_VARIANT_ADD(device, after_rv) { .before_rv = false };
+FIXTURE_VARIANT_ADD(device, before_rv) { .before_rv = true };
+
 #define ADD_DEVICE "rdma link add rvtest type rxe netdev rvtest0"
 #define DEL_DEVICE "rdma link del rvtest"
 
@@ -982,6 +1033,8 @@ FIXTURE_SETUP(device)
 	ASSERT_EQ(0, system("ip link set rvtest0 up && ip addr add 10.99.0.1/24 dev rvtest0"));
 	ASSERT_EQ(0, system(ADD_DEVICE));
 	ASSERT_EQ(0, rvc_port_find(&self->port, "rvtest"));
+	if (variant->before_rv)
+		ASSERT_EQ(0, rvt_reload(""));
 	self->context = open_verbs(_metadata, "rvtest");
 	self->pd = ibv_alloc_pd(self->context);
 	ASSERT_NE(NULL, self->pd);
