@@ -7,6 +7,7 @@
  * A key consists of an index, which names the region, and eight bits that change
  * with every use: that is how a test sees which region it got.
  */
+#include "rv_reload.h"
 #include "rv_test.h"
 
 #define INDEX(key) ((key) >> 8)
@@ -243,6 +244,49 @@ TEST_F(pool, several_files)
 	}
 	for (int i = 0; i < 4; i++)
 		close(fd[i]);
+}
+
+/* ---- parameters of the module -------------------------------------------- */
+
+/* A file of an application that leaves the length of regions open. */
+static int load(struct __test_metadata *_metadata, FIXTURE_DATA(pool) *self,
+		const char *parameters)
+{
+	close(self->fd);
+	self->fd = -1;
+	ASSERT_EQ(0, rvt_reload(parameters));
+	ASSERT_EQ(0, rvc_registration("fast"));
+	self->in.fr_page_list_len = 0;
+	self->fd = rvt_attach_with(_metadata, &self->in);
+	return self->fd;
+}
+
+TEST_F(pool, parameter_of_no_pool)
+{
+	int fd = load(_metadata, self, "fr_batch_size=0 fr_page_list_len=8");
+
+	EXPECT_FALSE(is_used_again(_metadata, fd, self->buf, 1, MANY));
+	ASSERT_EQ(0, rvc_cache_stats(fd, &self->stats));
+	EXPECT_EQ(0, self->stats.failed);
+}
+
+TEST_F(pool, parameter_of_the_list)
+{
+	int fd = load(_metadata, self, "fr_batch_size=64 fr_pool_wm_lo=8 fr_page_list_len=8");
+
+	EXPECT_TRUE(is_used_again(_metadata, fd, self->buf, 8, MANY));
+	EXPECT_FALSE(is_used_again(_metadata, fd, self->buf, 9, MANY));
+}
+
+/* An application's own length is the one that counts. */
+TEST_F(pool, parameter_of_the_list_is_a_default)
+{
+	load(_metadata, self, "fr_page_list_len=8");
+	close(self->fd);
+	self->in.fr_page_list_len = 4;
+	self->fd = rvt_attach_with(_metadata, &self->in);
+	EXPECT_TRUE(is_used_again(_metadata, self->fd, self->buf, 4, MANY));
+	EXPECT_FALSE(is_used_again(_metadata, self->fd, self->buf, 5, MANY));
 }
 
 RVT_MAIN
