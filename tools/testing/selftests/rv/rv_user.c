@@ -445,7 +445,7 @@ TEST_F(user, driver_data_arrive)
 
 	if (system("mountpoint -q " TRACING " || mount -t tracefs tracefs " TRACING) ||
 	    system("echo 'p:" PROBE " rxe_reg_user_mr where=+0($stack1):x64 answer=+8($stack1):x64 "
-		   "length=+16($stack1):u64 room=+24($stack1):u64' >" TRACING "kprobe_events"))
+		   "length=+16($stack1):u64 room=+24($stack1):u64' >>" TRACING "kprobe_events"))
 		SKIP(return, "no kprobe events here");
 	ASSERT_EQ(0, system("echo 1 >" TRACING "events/kprobes/" PROBE "/enable"));
 	reg_init(&params, self->context->cmd_fd, self->pd->handle, self->buf, BUFFER, ACCESS);
@@ -456,7 +456,7 @@ TEST_F(user, driver_data_arrive)
 	snprintf(command, sizeof(command), "grep -q 'where=0x123456789000 answer=0x0 length=24 room=0' "
 		 TRACING "trace || { cat " TRACING "trace >&2; false; }");
 	EXPECT_EQ(0, system(command));
-	EXPECT_EQ(0, system("echo '-:" PROBE "' >" TRACING "kprobe_events; echo >" TRACING "trace"));
+	EXPECT_EQ(0, system("echo '-:" PROBE "' >>" TRACING "kprobe_events && echo >" TRACING "trace"));
 }
 
 /* ---- what the PD is named by --------------------------------------------- */
