@@ -3,6 +3,7 @@
  * What is common to all ioctls of /dev/rv: numbers that it does not know, bad
  * pointers, sizes, order of calls; and the exchange of revisions.
  */
+#include "rv_i386.h"
 #include "rv_test.h"
 
 /* ---- numbers that are not there ------------------------------------------ */
@@ -168,30 +169,6 @@ TEST(attach_without_revision_does_not_look_at_its_data)
  * the Makefile. Here is what only a program can show that is both.
  */
 #ifdef __x86_64__
-
-/*
- * An ioctl as a 32-bit program makes it: the i386 entry of the kernel is open to
- * 64-bit code too, as long as its data are below 4 GiB. Only the low 32 bits of
- * the registers count.
- */
-static int ioctl_of_i386(int fd, unsigned long cmd, void *arg)
-{
-	int ret;
-
-	asm volatile("int $0x80"
-		     : "=a"(ret)
-		     : "0"(54), "b"(fd), "c"((unsigned int)cmd), "d"((unsigned int)(uintptr_t)arg)
-		     : "memory", "cc", "r8", "r9", "r10", "r11");
-	return ret;
-}
-
-static int getpid_of_i386(void)
-{
-	int ret;
-
-	asm volatile("int $0x80" : "=a"(ret) : "0"(20) : "memory", "cc", "r8", "r9", "r10", "r11");
-	return ret;
-}
 
 /* All but REG_MEM is the same for both: the same number, the same outcome. */
 TEST_F(known, from_i386_entry)

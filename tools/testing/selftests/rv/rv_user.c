@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
+#include "rv_i386.h"
 #include "rv_reload.h"
 #include "rv_test.h"
 
@@ -367,6 +368,34 @@ TEST_F(user, older_forms)
 	memcpy(&r4, &now, sizeof(r4));
 	EXPECT_ERRNO(EFAULT, rvc_ioctl(self->fd, RV_IOCTL_REG_MEM_R1, &r1));
 	EXPECT_ERRNO(EFAULT, rvc_ioctl(self->fd, RV_IOCTL_REG_MEM_R4, &r4));
+}
+
+/*
+ * A 32-bit program's REG_MEM has the number of a shorter 64-bit one, and its driver
+ * data in other places: taken for that, they would have billions of bytes.
+ */
+TEST_F(user, from_i386_entry_with_driver_data)
+{
+	static const unsigned int forms[] = { 0xc0381bf3, 0xc0301bf3, 0xc0281bf3 };
+	struct rv_mem_params params;
+	uint8_t *low = mmap(NULL, RVC_PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	uint32_t data[2] = { 8, (uintptr_t)low + RVC_PAGE / 2 };
+
+	ASSERT_NE(MAP_FAILED, (void *)low);
+	if (RVT_IN_CHILD(getpid_of_i386() == getpid() ? 0 : 1))
+		SKIP(return, "this kernel has no i386 system calls");
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		/* A range of its own, so that nothing is found in the cache. */
+		reg_init(&params, self->context->cmd_fd, self->pd->handle,
+			 self->buf + i * RVC_PAGE, RVC_PAGE, ACCESS);
+		memcpy(low, &params, offsetof(struct rv_mem_params_in, ulen));
+		memcpy(low + offsetof(struct rv_mem_params_in, ulen), data, sizeof(data));
+		EXPECT_EQ(0, ioctl_of_i386(self->fd, forms[i], low));
+		memcpy(&params, low, sizeof(params.out));
+		EXPECT_NE(0, params.out.lkey);
+	}
+	EXPECT_EQ(ARRAY_SIZE(forms), stats_of(_metadata, self->fd).miss);
 }
 
 TEST_F(user, access_bits_follow_the_core)
