@@ -64,7 +64,7 @@ def lock() -> Iterator[None]:
 def build(variant: str, place: Path) -> None:
     """Build in the root's own /tmp, which goes away with the command."""
     root = roots.ensure("build")
-    files = source.ensure()
+    tarball = source.ensure()
     new = place.with_suffix(".new")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
@@ -74,27 +74,25 @@ def build(variant: str, place: Path) -> None:
     what = f"build libfabric {source.VERSION} ({variant})"
     say(f"{what}: about {PLANNED[variant]} s, log {log}")
     ticker = Ticker(what, PLANNED[variant])
-    status = run_logged(argv(root.tree, files, new, variant), log, ticker, enter.environment({}))
+    status = run_logged(argv(root.tree, tarball, new, variant), log, ticker, enter.environment({}))
     if status != 0:
         raise Failure(f"{what} failed ({first_error(log)}); full log: {log}")
     new.rename(place)
     say(f"{what}: done in {ticker.seconds():.0f} s, {place}")
 
 
-def argv(tree: Path, files: source.Source, new: Path, variant: str) -> list[str]:
+def argv(tree: Path, tarball: Path, new: Path, variant: str) -> list[str]:
     """The command that builds, with what it sees of this host."""
     seen = Path("/tmp/psm3")
     inside = seen / INSIDE.name
-    tarball, libtool = seen / files.tarball.name, seen / files.libtool.name
     include = seen / "include"
     binds = [
         enter.Bind(INSIDE, inside, "ro"),
-        enter.Bind(files.tarball, tarball, "ro"),
-        enter.Bind(files.libtool, libtool, "ro"),
+        enter.Bind(tarball, seen / tarball.name, "ro"),
         enter.Bind(HEADER.parent, include / "rdma", "ro"),
         enter.Bind(new, PREFIX[variant]),
     ]
-    command = [inside, seen / "work", tarball, libtool, include, PREFIX[variant], variant]
+    command = [inside, seen / "work", seen / tarball.name, include, PREFIX[variant], variant]
     return enter.enter_argv(tree, [str(word) for word in command], binds=binds)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from vmlib import apt, config, mirrors, roots
@@ -17,29 +16,20 @@ VERSION = "2.1.0"
 SHA256 = "1a66369772d5bb151737214af1c478993e969cf298e8f9ed369e7a2ab8d8c6df"
 
 
-@dataclass(frozen=True)
-class Source:
-    """The files that a build starts from."""
-
-    tarball: Path
-    libtool: Path
-
-
 def folder() -> Path:
     """Where fetched files are kept."""
     return config.cache_dir() / "psm3" / "source"
 
 
-def cached() -> Source | None:
-    """What has been fetched before, if it is whole."""
+def cached() -> Path | None:
+    """The tarball that has been fetched before, if it is whole."""
     tarballs = sorted(folder().glob(f"libfabric_{VERSION}.orig.tar.*"))
-    packages = sorted(folder().glob("libtool_*.deb"))
-    if not tarballs or not packages:
+    if not tarballs:
         return None
     if digest(tarballs[0]) != SHA256:
         say(f"{tarballs[0]} is damaged; fetching it again")
         return None
-    return Source(tarballs[0], packages[0])
+    return tarballs[0]
 
 
 def digest(path: Path) -> str:
@@ -47,21 +37,20 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def ensure() -> Source:
-    """The source, fetched now if it is not there."""
+def ensure() -> Path:
+    """The tarball, fetched now if it is not there."""
     return cached() or fetch()
 
 
-def fetch() -> Source:
-    """Get the tarball, and libtool, which generating its configure scripts takes."""
+def fetch() -> Path:
+    """Get the tarball."""
     main, suite = mirrors.from_host().main, roots.kernel_conf()["DEBIAN_SUITE"]
     log = config.BUILD / "psm3-source.log"
     log.parent.mkdir(exist_ok=True)
     log.write_text("")
     place = folder()
     place.mkdir(parents=True, exist_ok=True)
-    archive_line = f"[signed-by={mirrors.KEYRING}] {main} {suite} main"
-    lines = [f"{kind} {archive_line}" for kind in ("deb", "deb-src")]
+    lines = [f"deb-src [signed-by={mirrors.KEYRING}] {main} {suite} main"]
     say(f"libfabric {VERSION}: fetching the source of {suite} from {main}")
     with (
         apt.reader(lines, log) as archive,
@@ -70,14 +59,13 @@ def fetch() -> Source:
         new = Path(name)
         archive.update(f"the sources of {suite} from {main}")
         archive.run("apt-get", "source", "--download-only", "--tar-only", "libfabric", cwd=new)
-        archive.run("apt-get", "download", "libtool", cwd=new)
         check(new, suite, main)
         for file in new.iterdir():
             file.rename(place / file.name)
-    source = cached()
-    if not source:
-        raise Failure(f"{place} lacks libfabric's tarball or libtool; apt's words are in {log}")
-    return source
+    tarball = cached()
+    if not tarball:
+        raise Failure(f"{place} lacks libfabric's tarball; apt's words are in {log}")
+    return tarball
 
 
 def check(new: Path, suite: str, main: str) -> None:
