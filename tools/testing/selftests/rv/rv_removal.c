@@ -36,8 +36,13 @@ static void add_device(struct __test_metadata *_metadata, FIXTURE_DATA(device) *
 
 /* ---- a race with CONN_CREATE --------------------------------------------- */
 
+/* They wait for each other, so that some wait while the attachment ends. */
+#define CREATORS 8
+
 struct creator {
 	const struct rvc_port *port;
+	/* The first of its peers. */
+	uint32_t first;
 	int fd;
 	int made;
 	int error;
@@ -51,7 +56,7 @@ static void *create_until_error(void *arg)
 	struct rvc_conn conn;
 
 	for (uint32_t i = 1; !creator->error; i++) {
-		rvc_create_init(&params.in, creator->port, creator->port->addr + i);
+		rvc_create_init(&params.in, creator->port, creator->port->addr + creator->first + i);
 		creator->error = -rvc_conn_create(creator->fd, &params, &conn);
 		if (!creator->error)
 			__atomic_store_n(&creator->made, i, __ATOMIC_RELEASE);
@@ -66,20 +71,26 @@ static void *create_until_error(void *arg)
 TEST_F(device, while_connections_are_created)
 {
 	for (int round = 0; round < 10; round++) {
-		struct creator creator = { .port = &self->port };
 		struct rvc_port port = self->port;
-		pthread_t thread;
+		struct creator creators[CREATORS];
+		pthread_t threads[CREATORS];
+		int fd = rvt_attach_with(_metadata, &self->in);
 
-		creator.port = &port;
-		creator.fd = rvt_attach_with(_metadata, &self->in);
-		ASSERT_EQ(0, pthread_create(&thread, NULL, create_until_error, &creator));
-		ASSERT_TRUE(RVC_WAIT_FOR(__atomic_load_n(&creator.made, __ATOMIC_ACQUIRE) >
-					 round));
+		for (int i = 0; i < CREATORS; i++) {
+			creators[i] = (struct creator){ .port = &port, .first = i << 10, .fd = fd };
+			ASSERT_EQ(0, pthread_create(&threads[i], NULL, create_until_error,
+						    &creators[i]));
+		}
+		for (int i = 0; i < CREATORS; i++)
+			ASSERT_TRUE(RVC_WAIT_FOR(
+				__atomic_load_n(&creators[i].made, __ATOMIC_ACQUIRE) > 0));
 		in_time(_metadata, DEL_DEVICE, 10000);
-		pthread_join(thread, NULL);
-		EXPECT_EQ(ENXIO, creator.error);
-		EXPECT_ERRNO(EINVAL, rvc_conn_connected(creator.fd, 1));
-		close(creator.fd);
+		for (int i = 0; i < CREATORS; i++) {
+			pthread_join(threads[i], NULL);
+			EXPECT_EQ(ENXIO, creators[i].error);
+		}
+		EXPECT_ERRNO(EINVAL, rvc_conn_connected(fd, 1));
+		close(fd);
 		expect_nothing_left(_metadata);
 		add_device(_metadata, self);
 	}
