@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 
+#include "rv_device.h"
 #include "rv_i386.h"
 #include "rv_reload.h"
 #include "rv_test.h"
@@ -65,22 +66,10 @@ static int reg_at(int fd, int cmd_fd, uint32_t pd_handle, const void *addr, uint
 		  uint32_t access, struct rvc_mr *mr)
 {
 	struct rv_mem_params params;
-	int ret;
+	struct rvc_mr unused;
 
 	reg_init(&params, cmd_fd, pd_handle, addr, length, access);
-	ret = rvc_ioctl(fd, RV_IOCTL_REG_MEM, &params);
-	if (ret || !mr)
-		return ret;
-	*mr = (struct rvc_mr){
-		.handle = params.out.mr_handle,
-		.iova = params.out.iova,
-		.lkey = params.out.lkey,
-		.rkey = params.out.rkey,
-		.addr = (uintptr_t)addr,
-		.length = length,
-		.access = access,
-	};
-	return 0;
+	return rvc_reg_with(fd, &params.in, mr ? mr : &unused);
 }
 
 static int reg(int fd, struct ibv_pd *pd, const void *addr, uint64_t length, struct rvc_mr *mr)
@@ -1052,16 +1041,10 @@ FIXTURE_VARIANT(device)
 FIXTURE_VARIANT_ADD(device, after_rv) { .before_rv = false };
 FIXTURE_VARIANT_ADD(device, before_rv) { .before_rv = true };
 
-#define ADD_DEVICE "rdma link add rvtest type rxe netdev rvtest0"
-#define DEL_DEVICE "rdma link del rvtest"
-
 FIXTURE_SETUP(device)
 {
-	if (system("ip link add rvtest0 type dummy 2>/dev/null"))
+	if (!rvt_device_make(_metadata, &self->port))
 		SKIP(return, "no dummy network interfaces here");
-	ASSERT_EQ(0, system("ip link set rvtest0 up && ip addr add 10.99.0.1/24 dev rvtest0"));
-	ASSERT_EQ(0, system(ADD_DEVICE));
-	ASSERT_EQ(0, rvc_port_find(&self->port, "rvtest"));
 	if (variant->before_rv)
 		ASSERT_EQ(0, rvt_reload(""));
 	self->context = open_verbs(_metadata, "rvtest");
@@ -1073,8 +1056,7 @@ FIXTURE_SETUP(device)
 
 FIXTURE_TEARDOWN_PARENT(device)
 {
-	if (system("rdma link del rvtest 2>/dev/null; ip link del rvtest0 2>/dev/null"))
-		return;
+	rvt_device_unmake();
 }
 
 TEST_F(device, of_another_one)

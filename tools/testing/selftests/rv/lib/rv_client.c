@@ -174,13 +174,9 @@ void rvc_attach_to_r5(struct rv_attach_params_r5 *r5, const struct rv_attach_par
 	memcpy(r5, params, sizeof(*r5));
 }
 
-int rvc_reg(int fd, const void *addr, uint64_t length, uint32_t access, struct rvc_mr *mr)
+int rvc_reg_with(int fd, const struct rv_mem_params_in *in, struct rvc_mr *mr)
 {
-	struct rv_mem_params params = { .in = {
-		.addr = (uintptr_t)addr,
-		.length = length,
-		.access = access,
-	} };
+	struct rv_mem_params params = { .in = *in };
 	int ret = rvc_ioctl(fd, RV_IOCTL_REG_MEM, &params);
 
 	if (ret)
@@ -190,11 +186,22 @@ int rvc_reg(int fd, const void *addr, uint64_t length, uint32_t access, struct r
 		.iova = params.out.iova,
 		.lkey = params.out.lkey,
 		.rkey = params.out.rkey,
+		.addr = in->addr,
+		.length = in->length,
+		.access = in->access,
+	};
+	return 0;
+}
+
+int rvc_reg(int fd, const void *addr, uint64_t length, uint32_t access, struct rvc_mr *mr)
+{
+	struct rv_mem_params params = { .in = {
 		.addr = (uintptr_t)addr,
 		.length = length,
 		.access = access,
-	};
-	return 0;
+	} };
+
+	return rvc_reg_with(fd, &params.in, mr);
 }
 
 int rvc_dereg_raw(int fd, uint64_t handle, uint64_t addr, uint64_t length, uint32_t access)

@@ -94,6 +94,8 @@ int rvc_attach_r5(int fd, struct rv_attach_params_r5 *params);
 /* The first 152 bytes of the new form are the old one. */
 void rvc_attach_to_r5(struct rv_attach_params_r5 *r5, const struct rv_attach_params *params);
 
+/* With all that REG_MEM takes. */
+int rvc_reg_with(int fd, const struct rv_mem_params_in *in, struct rvc_mr *mr);
 int rvc_reg(int fd, const void *addr, uint64_t length, uint32_t access, struct rvc_mr *mr);
 int rvc_dereg(int fd, const struct rvc_mr *mr);
 int rvc_dereg_raw(int fd, uint64_t handle, uint64_t addr, uint64_t length, uint32_t access);
