@@ -11,6 +11,12 @@ REPO = Path(__file__).resolve().parents[3]
 
 ENTER = ("tools/vm/enter", "--")
 CARGO = (*ENTER, "cargo")
+RELEASE = (
+    *CARGO,
+    *("build", "--release", "--locked", "--manifest-path", "tools/Cargo.toml", "--package"),
+)
+TWO_VMS = ("tools/check/vm-tests", "--vms", "2", "--rxe")
+WITH_RV = ("--load", "rv")
 WORKSPACE = ("--manifest-path", "tools/Cargo.toml", "--workspace", "--locked")
 STRICT = ("KCFLAGS=-Werror", "KRUSTFLAGS=-Dwarnings")
 KSELFTEST = "tools/testing/selftests"
@@ -40,7 +46,7 @@ class Suite:
 # The programs of tools/testing/psm3, with libfabric in the VMs.
 PSM3 = "tools/testing/psm3"
 PSM3_VMS = ("tools/psm3/vm-tests", "--name", "psm3", "--vms", "2", "--rxe")
-PSM3_VMS_WITH_RV = (*PSM3_VMS, "--load", "rv")
+PSM3_VMS_WITH_RV = (*PSM3_VMS, *WITH_RV)
 
 # The programs of tools/testing/mpi, which load rv themselves.
 MPI = "tools/testing/mpi"
@@ -179,17 +185,7 @@ SUITES = (
         name="two-vm",
         what="two VMs: transfers between hosts",
         planned=120,
-        command=(
-            "tools/check/vm-tests",
-            "--name",
-            "two-vm",
-            "--vms",
-            "2",
-            "--rxe",
-            "--load",
-            "rv",
-            f"{KSELFTEST}/rv/two-vm",
-        ),
+        command=(*TWO_VMS, "--name", "two-vm", *WITH_RV, f"{KSELFTEST}/rv/two-vm"),
         parser="tap",
         group="vm",
         needs=(f"{KSELFTEST}/rv/two-vm",),
@@ -200,14 +196,10 @@ SUITES = (
         what="two VMs: everything that can fail between them",
         planned=900,
         command=(
-            "tools/check/vm-tests",
+            *TWO_VMS,
             "--name",
             "failures",
-            "--vms",
-            "2",
-            "--rxe",
-            "--load",
-            "rv",
+            *WITH_RV,
             "--env",
             "RV_LONG=1",
             "--timeout",
@@ -225,14 +217,10 @@ SUITES = (
         what="two VMs: the cache under writes, all memory registered by fast registration",
         planned=60,
         command=(
-            "tools/check/vm-tests",
+            *TWO_VMS,
             "--name",
             "two-vm-fast",
-            "--vms",
-            "2",
-            "--rxe",
-            "--load",
-            "rv",
+            *WITH_RV,
             "--env",
             "RV_REGISTRATION=fast",
             f"{KSELFTEST}/rv/two-vm/rv_pair_cache",
@@ -246,16 +234,7 @@ SUITES = (
         name="rv-perf-build",
         what="rv-perf as it is installed",
         planned=20,
-        command=(
-            *CARGO,
-            "build",
-            "--release",
-            "--locked",
-            "--manifest-path",
-            "tools/Cargo.toml",
-            "--package",
-            "rv-perf",
-        ),
+        command=(*RELEASE, "rv-perf"),
         group="vm",
     ),
     Suite(
@@ -272,17 +251,7 @@ SUITES = (
         name="rv-perf-transfer",
         what="rv-perf between two VMs: transfers of all kinds, and broken ones",
         planned=60,
-        command=(
-            "tools/check/vm-tests",
-            "--name",
-            "perf",
-            "--vms",
-            "2",
-            "--rxe",
-            "--load",
-            "rv",
-            "tools/testing/rv-perf/transfer",
-        ),
+        command=(*TWO_VMS, "--name", "perf", *WITH_RV, "tools/testing/rv-perf/transfer"),
         parser="tap",
         group="vm",
         needs=("tools/testing/rv-perf/transfer",),
@@ -381,33 +350,14 @@ SUITES = (
         name="rv-stat-build",
         what="rv-stat as it is installed",
         planned=20,
-        command=(
-            *CARGO,
-            "build",
-            "--release",
-            "--locked",
-            "--manifest-path",
-            "tools/Cargo.toml",
-            "--package",
-            "rv-stat",
-        ),
+        command=(*RELEASE, "rv-stat"),
         group="vm",
     ),
     Suite(
         name="observe-trace",
         what="trace events of transfers between two VMs, with tracefs and trace-cmd",
         planned=60,
-        command=(
-            "tools/check/vm-tests",
-            "--name",
-            "observe",
-            "--vms",
-            "2",
-            "--rxe",
-            "--load",
-            "rv",
-            "tools/testing/observe/trace",
-        ),
+        command=(*TWO_VMS, "--name", "observe", *WITH_RV, "tools/testing/observe/trace"),
         parser="tap",
         group="vm",
         needs=("tools/testing/observe/trace",),
@@ -446,15 +396,7 @@ SUITES = (
         name="observe-tables",
         what="debugfs tables and rv-stat, while two VMs move data",
         planned=120,
-        command=(
-            "tools/check/vm-tests",
-            "--name",
-            "observe",
-            "--vms",
-            "2",
-            "--rxe",
-            "tools/testing/observe/tables",
-        ),
+        command=(*TWO_VMS, "--name", "observe", "tools/testing/observe/tables"),
         parser="tap",
         group="vm",
         needs=("tools/testing/observe/tables",),
