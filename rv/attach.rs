@@ -103,6 +103,11 @@ pub(crate) struct Attachment {
     cache: Arc<MrCache>,
     cache_mib: u32,
     ring: Option<Arc<Ring>>,
+    /// Held by CONN_CREATE, so that of two at a time the second sees what the first has made.
+    /// `handles` nests inside.
+    #[pin]
+    create: Mutex<()>,
+    /// Held for a look or an entry only: POST takes it.
     #[pin]
     handles: Mutex<Handles>,
 }
@@ -142,6 +147,7 @@ impl Attachment {
                 cache,
                 cache_mib: request.cache_mib,
                 ring,
+                create <- new_mutex!(()),
                 handles <- new_mutex!(Handles::new()),
             }),
             GFP_KERNEL,
@@ -294,13 +300,9 @@ impl Attachment {
         let role = self.role(&address)?;
         let job = self.job()?;
         let key = address.key();
-        let mut handles = self.handles.lock();
-        if handles.closed {
-            // The device went while this came.
-            return Err(ENXIO);
-        }
+        let _turn = self.create.lock();
         let known = |conn: &Arc<Conn>| conn.has_key(&key) && !conn.is_dead();
-        if handles.conns.iter().flatten().any(known) {
+        if self.handles.lock().conns.iter().flatten().any(known) {
             return Err(EBUSY);
         }
         let conn = job.conn(
@@ -315,14 +317,8 @@ impl Attachment {
             || Conn::new(job, &address, role),
         )?;
         let conn_handle = conn.handle();
-        let handle = match handles.insert(conn.clone()) {
-            Ok(handle) => handle,
-            Err(e) => {
-                drop(handles);
-                job.put_conn(&conn);
-                return Err(e);
-            }
-        };
+        let entered = self.handles.lock().insert(conn.clone());
+        let handle = entered.inspect_err(|_| job.put_conn(&conn))?;
         Ok(abi::rv_conn_create_params_out {
             handle,
             conn_handle,

@@ -36,7 +36,14 @@ impl Handles {
     }
 
     /// Enters a connection under the lowest free handle.
+    ///
+    /// # Errors
+    ///
+    /// `ENXIO` if the attachment has ended, `ENOMEM`.
     pub(super) fn insert(&mut self, conn: Arc<Conn>) -> Result<u64> {
+        if self.closed {
+            return Err(ENXIO);
+        }
         let at = match self.conns.iter().position(Option::is_none) {
             Some(at) => at,
             None => {
