@@ -193,8 +193,8 @@ SUITES = (
     ),
     Suite(
         name="failures",
-        what="two VMs: everything that can fail between them",
-        planned=900,
+        what="two VMs: everything that can fail between them, replaced memory a thousand times",
+        planned=1200,
         command=(
             *TWO_VMS,
             "--name",
@@ -205,11 +205,15 @@ SUITES = (
             "--timeout",
             "3600",
             f"{KSELFTEST}/rv/two-vm/rv_pair_fail",
+            f"{KSELFTEST}/rv/two-vm/rv_pair_cache",
         ),
         parser="tap",
         group="vm",
         long=True,
-        needs=(f"{KSELFTEST}/rv/two-vm/rv_pair_fail",),
+        needs=(
+            f"{KSELFTEST}/rv/two-vm/rv_pair_fail",
+            f"{KSELFTEST}/rv/two-vm/rv_pair_cache",
+        ),
         after=("modules", "selftests-build"),
     ),
     Suite(

@@ -77,7 +77,11 @@ FIXTURE_TEARDOWN(fresh)
 	actor_stop(&self->pair.to.actor);
 }
 
-#define ROUNDS 20
+/* How often: some times, or until something rare would have shown. */
+static int rounds(void)
+{
+	return getenv("RV_LONG") ? 1000 : 20;
+}
 
 /* The source is replaced: what is sent is what the process sees. */
 TEST_F(fresh, source_that_was_idle)
@@ -85,8 +89,9 @@ TEST_F(fresh, source_that_was_idle)
 	struct end *from = &self->pair.from, *to = &self->pair.to;
 	struct buffer target = reg_buffer(_metadata, to, 4 * RVC_PAGE);
 	struct buffer source = reg_buffer(_metadata, from, 4 * RVC_PAGE);
+	const int last = rounds();
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < last; i++) {
 		ASSERT_EQ(0, actor_dereg(&from->actor, from->fd, &source.mr));
 		variant->replace(_metadata, &from->actor, source.addr, source.length);
 		ASSERT_EQ(0, actor_fill(&from->actor, source.addr, source.length, 100 + i, 0));
@@ -104,8 +109,9 @@ TEST_F(fresh, target_that_was_idle)
 	struct end *from = &self->pair.from, *to = &self->pair.to;
 	struct buffer target = reg_buffer(_metadata, to, 4 * RVC_PAGE);
 	struct buffer source = reg_buffer(_metadata, from, 4 * RVC_PAGE);
+	const int last = rounds();
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < last; i++) {
 		ASSERT_EQ(0, actor_dereg(&to->actor, to->fd, &target.mr));
 		variant->replace(_metadata, &to->actor, target.addr, target.length);
 		ASSERT_EQ(0, actor_fill(&to->actor, target.addr, target.length, 2, 0));
@@ -128,9 +134,10 @@ TEST_F(fresh, source_in_use)
 	struct buffer target = reg_buffer(_metadata, to, 4 * RVC_PAGE);
 	struct buffer source = reg_buffer(_metadata, from, 4 * RVC_PAGE);
 	struct buffer old;
+	const int last = rounds();
 
 	ASSERT_EQ(0, actor_fill(&from->actor, source.addr, source.length, 99, 0));
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < last; i++) {
 		old = source;
 		variant->replace(_metadata, &from->actor, source.addr, source.length);
 		ASSERT_EQ(0, actor_fill(&from->actor, source.addr, source.length, 100 + i, 0));
