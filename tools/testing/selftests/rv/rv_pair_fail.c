@@ -12,7 +12,11 @@
 #include "rv_batch.h"
 #include "rv_break.h"
 
-#define HEARTBEAT_MS 500
+/*
+ * Shorter than any reconnect timeout; and long enough that what is posted after a cut is
+ * posted before a heartbeat has found the cut, also on a slow machine.
+ */
+#define HEARTBEAT_MS 2500
 
 /* Longer than everything that is waited for, and short enough to be waited for. */
 #define LONG_TIMEOUT 200
