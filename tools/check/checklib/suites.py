@@ -348,7 +348,7 @@ SUITES = (
         group="vm",
         long=True,
         needs=(f"{PSM3}/failures",),
-        after=("modules", "psm3-build"),
+        after=("modules", "selftests-build", "psm3-build"),
     ),
     Suite(
         name="rv-stat-build",
@@ -383,7 +383,7 @@ SUITES = (
         parser="tap",
         group="vm",
         needs=(f"{MPI}/exchange", f"{MPI}/jobs"),
-        after=("modules", "psm3-build", "mpi-build"),
+        after=("modules", "selftests-build", "psm3-build", "mpi-build"),
     ),
     Suite(
         name="mpi-long",

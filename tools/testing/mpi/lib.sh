@@ -120,7 +120,7 @@ job() {
 	shift
 	everywhere "rm -rf $JOBS/$name && mkdir -p $JOBS/$name" || return
 	export FI_PSM3_UUID
-	FI_PSM3_UUID=$(cat /proc/sys/kernel/random/uuid)
+	FI_PSM3_UUID=$(tee "$JOBS/$name/uuid" </proc/sys/kernel/random/uuid)
 	# shellcheck disable=SC2086
 	timeout -k 20 "$LIMIT" mpirun --allow-run-as-root -H vm1:2,vm2:2 -n 4 --bind-to none \
 		--prtemca oob_tcp_if_include eth0 \

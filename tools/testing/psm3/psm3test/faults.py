@@ -30,6 +30,9 @@ CUT_SECONDS = 8
 
 KILL = 9
 
+# Joins a job as one more process, and breaks the connection that all of them share.
+BAD_KEY = '"$REPO"/build/tests/rv/two-vm/rv_bad_key {uuid} "$VM_PEER_IP"'
+
 # The qdisc is there before any traffic is: adding one under traffic loses packets inside
 # the sending host, which rdma_rxe takes for the end of the queue pair.
 WIRE = "tc qdisc add dev eth0 clsact && ip neigh replace {peer} lladdr {mac} dev eth0 nud permanent"
@@ -91,8 +94,8 @@ class Running:
     def __init__(self, pair: Pair, job: Job, mode: int, **extra: str) -> None:
         self.pair = pair
         before = packets(pair.local)
-        self.name, env = pair.begin(job, mode, **extra)
-        self.problem = pair.connect(self.name, job, env)
+        self.name, self.env = pair.begin(job, mode, **extra)
+        self.problem = pair.connect(self.name, job, self.env)
         if self.problem == "yes":
             self.problem = wait_until_flowing(pair.local, before) or self.ended()
 
