@@ -156,6 +156,13 @@ class QemuTest(unittest.TestCase):
         self.assertIn(f"id=repo,path={qemu.SHARES}/repo,security_model=none", line)
         self.assertEqual(line.count("readonly=on"), 2)
 
+    def test_each_card_has_its_own_cable(self):
+        links = [qemu.Link(f"cable{number}", server=True) for number in range(2)]
+        line = " ".join(qemu.argv(qemu.Hardware(name="vm1", index=1, links=links)))
+        for number in range(2):
+            self.assertIn(f"cable{number}.link", line)
+            self.assertIn(f"netdev=net{number},mac=52:54:00:09:{number:02x}:01", line)
+
     def test_hub_has_a_port_per_vm(self):
         links = [qemu.Link(f"vm{n}", server=True) for n in (1, 2, 3)]
         self.assertEqual(" ".join(qemu.hub_argv(links)).count("hubport"), 3)

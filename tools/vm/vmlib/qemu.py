@@ -64,7 +64,8 @@ class Hardware:
     accel: str = "tcg"
     kernel_args: Sequence[str] = ()
     shares: Sequence[Share] = ()
-    link: Link | None = None
+    # One network card for each: its cable, or none.
+    links: Sequence[Link | None] = (None,)
     extra: Sequence[str] = field(default_factory=tuple)
 
 
@@ -127,17 +128,24 @@ def argv(hardware: Hardware) -> list[str]:
     for share in hardware.shares:
         command += share_args(share.tag, SHARES / share.tag, read_only=share.mode == "ro")
     command += ["-device", "virtio-rng-pci"]
-    # A VM alone has a hub to itself: eth0 is up and can carry an rxe device.
-    netdev = hardware.link.netdev("net") if hardware.link else "hubport,id=net,hubid=0"
-    mac = f"52:54:00:09:00:{hardware.index:02x}"
+    for number, link in enumerate(hardware.links):
+        command += card_args(hardware.index, number, link)
+    return [*command, *hardware.extra]
+
+
+def card_args(index: int, number: int, link: Link | None) -> list[str]:
+    """The network card ethN of a VM."""
+    ident = f"net{number}"
+    # A card without a cable has a hub to itself: it is up and can carry an rxe device.
+    netdev = link.netdev(ident) if link else f"hubport,id={ident},hubid={number}"
+    mac = f"52:54:00:09:{number:02x}:{index:02x}"
     # Mergeable receive buffers come from a page pool, and freeing one runs soft interrupts: rdma_rxe
     # of 7.3 frees packets under a lock that those take (a QP in error with packets queued), and the
     # VM stands still. See "Known problems" in Documentation/testing.rst.
-    command += [
+    return [
         "-netdev", netdev,
-        "-device", f"virtio-net-pci,netdev=net,mac={mac},host_mtu={NIC_MTU},mrg_rxbuf=off",
+        "-device", f"virtio-net-pci,netdev={ident},mac={mac},host_mtu={NIC_MTU},mrg_rxbuf=off",
     ]  # fmt: skip
-    return [*command, *hardware.extra]
 
 
 def hub_argv(links: Sequence[Link]) -> list[str]:

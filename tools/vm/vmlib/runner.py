@@ -45,6 +45,7 @@ class Plan:
     memory: str = "2G"
     accel: str = "auto"
     rxe: bool = False
+    nics: int = 1
     mtu: int = 4200
     timeout: float = 900.0
     quiet: bool = False
@@ -144,14 +145,15 @@ class Runner:
                 start_new_session=True,
             )
 
-    def link(self, index: int) -> qemu.Link | None:
-        """The VM's end of its link: two VMs have one cable, more have a hub."""
+    def links(self, index: int) -> list[qemu.Link | None]:
+        """The VM's end of its links: two VMs have a cable for each card, more have a hub."""
         count = len(self.plan.commands)
         if count == 1:
-            return None
+            return [None] * self.plan.nics
         if count == 2:
-            return qemu.Link("cable", server=index == 1)
-        return qemu.Link(f"vm{index}", server=False)
+            cables = range(self.plan.nics)
+            return [qemu.Link(f"cable{number}", server=index == 1) for number in cables]
+        return [qemu.Link(f"vm{index}", server=False)]
 
     def make_machine(self, index: int, command: str) -> Machine:
         """Put together one VM, not started yet."""
@@ -172,7 +174,7 @@ class Runner:
             accel=self.accel,
             kernel_args=plan.kernel_args,
             shares=shares,
-            link=self.link(index),
+            links=self.links(index),
             extra=plan.qemu_args,
         )
         machine = Machine(hardware, command, folder, plan.shell and index == 1)
@@ -190,6 +192,7 @@ class Runner:
             "VM_IP": f"10.9.0.{index}",
             "VM_PEER_IP": f"10.9.0.{3 - index}" if count == 2 else "",
             "VM_MTU": str(self.plan.mtu),
+            "VM_NICS": str(self.plan.nics),
             "VM_RXE": "1" if self.plan.rxe else "",
             "VM_SHELL": "1" if machine.shell else "",
             "VM_ROWS": rows,

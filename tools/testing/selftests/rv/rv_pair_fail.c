@@ -79,19 +79,6 @@ static void wait_until_up(struct __test_metadata *_metadata, struct scene *scene
 	ASSERT_EQ(n, conn_count(&scene->to));
 }
 
-static void start_stream(struct __test_metadata *_metadata, struct scene *scene)
-{
-	struct actor_stream stream = { .count = ~0ULL, .window = 16, .fd = scene->from.fd };
-	struct rv_post_write_params params;
-	struct rv_event event;
-
-	write_init(&params, &scene->from, &scene->batch.source, &scene->to, &scene->batch.target,
-		   0);
-	stream.post = params.in;
-	ASSERT_EQ(0, actor_stream_begin(&scene->from.actor, &stream));
-	ASSERT_EQ(1, actor_ring_poll(&scene->to.actor, scene->to.fd, &event, 1, RVC_PATIENCE_MS));
-}
-
 /* All writes have ended, once each, and at least one of them badly. */
 static void end_broken_stream(struct __test_metadata *_metadata, struct scene *scene)
 {
@@ -538,7 +525,7 @@ static void interface_down(struct __test_metadata *_metadata, struct scene *scen
 {
 	int from, to;
 
-	start_stream(_metadata, scene);
+	stream_batch(_metadata, &scene->batch);
 	down_and_up(_metadata, scene, scene->from_remote, seconds);
 	end_broken_stream(_metadata, scene);
 	EXPECT_TRUE(RVC_WAIT_FOR((from = conn_count(&scene->from)) != 1));
@@ -579,7 +566,7 @@ static void remove_device(struct __test_metadata *_metadata, struct scene *scene
 	struct rvc_port port;
 	uint64_t start, took;
 
-	start_stream(_metadata, scene);
+	stream_batch(_metadata, &scene->batch);
 	if (cut)
 		cut_wire(_metadata, hosts, !scene->from_remote);
 	start = rvc_now_ms();
@@ -674,7 +661,7 @@ TEST_F(killed, behind_a_cut_wire)
 	struct actor *host = &scene->hosts.on[scene->from_remote];
 	uint64_t start, took;
 
-	start_stream(_metadata, scene);
+	stream_batch(_metadata, &scene->batch);
 	cut_wire(_metadata, &scene->hosts, !scene->from_remote);
 	start = rvc_now_ms();
 	ASSERT_EQ(0, actor_kill(&scene->from.actor));

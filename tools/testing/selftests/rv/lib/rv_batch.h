@@ -59,6 +59,20 @@ static inline void post_batch(struct __test_metadata *_metadata, struct batch *b
 		ASSERT_EQ(0, post_piece(batch, i));
 }
 
+/* Begins a stream of writes of the whole batch; returns when the first one has arrived. */
+static inline void stream_batch(struct __test_metadata *_metadata, struct batch *batch)
+{
+	struct actor_stream stream = { .count = ~0ULL, .window = 16, .fd = batch->from->fd };
+	struct rv_post_write_params params;
+	struct rv_event event;
+
+	write_init(&params, batch->from, &batch->source, batch->to, &batch->target, 0);
+	stream.post = params.in;
+	ASSERT_EQ(0, actor_stream_begin(&batch->from->actor, &stream));
+	ASSERT_EQ(1, actor_ring_poll(&batch->to->actor, batch->to->fd, &event, 1,
+				     RVC_PATIENCE_MS));
+}
+
 static inline int pieces_under_way(const struct batch *batch)
 {
 	int n = 0;
