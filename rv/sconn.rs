@@ -474,8 +474,10 @@ impl Sconn {
 
     /// Tells the peer that this side goes down, in the words that fit how far they have come.
     fn part(&self, id: &IdRef, code: Disconnect, recoverable: bool) {
-        if self.disconnect(id, code, recoverable).is_err() && recoverable {
-            // A REP is out but not confirmed.
+        let unconfirmed = self.disconnect(id, code, recoverable).is_err();
+        // A REP is out. (A REQ that is out ends with the identifier: the CM would send it on
+        // and on after a REJ.)
+        if unconfirmed && recoverable && self.shared.role == Role::Server {
             self.refuse(id, cm::reject::CONSUMER_DEFINED, Refusal::Connecting);
         }
     }

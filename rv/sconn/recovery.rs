@@ -251,17 +251,27 @@ impl Sconn {
         retired
     }
 
-    /// The time for a recovery is over.
-    fn on_timeout(self: &Arc<Self>, control: &mut Control) -> Option<Resolution<Self>> {
+    /// The time for a recovery is over. Gives what is to be ended without the lock.
+    fn on_timeout(self: &Arc<Self>, control: &mut Control) -> Retired {
+        let mut retired = Retired::default();
         if self.step(Event::TimedOut) != Step::Fail {
-            return None;
+            return retired;
         }
-        if let (State::Connecting, Some(id)) = (self.state(), &control.id) {
-            self.refuse(id, reject::TIMEOUT, Refusal::TimedOut);
-            let _ = self.disconnect(id, Disconnect::TimedOut, false);
+        match (self.state(), self.shared.role) {
+            // The CM would go on sending the REQ, after a REJ too, and in the end break what is
+            // made after this; only the end of the identifier stops it.
+            (State::Connecting, Role::Client) => retired.ids.0 = control.id.take(),
+            (State::Connecting, Role::Server) => {
+                if let Some(id) = &control.id {
+                    self.refuse(id, reject::TIMEOUT, Refusal::TimedOut);
+                    let _ = self.disconnect(id, Disconnect::TimedOut, false);
+                }
+            }
+            _ => {}
         }
         self.fail(control, Some("it has taken too long"));
-        control.resolution.take()
+        retired.resolution = control.resolution.take();
+        retired
     }
 }
 
@@ -308,10 +318,9 @@ impl WorkItem<{ work::RECONNECT }> for Sconn {
             _ => return,
         };
         if left == 0 {
-            let resolution = this.on_timeout(&mut control);
+            let retired = this.on_timeout(&mut control);
             drop(control);
-            // Waits for its callback, which takes the lock.
-            drop(resolution);
+            retired.end();
         } else {
             this.set_timer::<{ work::RECONNECT }>(left);
         }
