@@ -116,7 +116,7 @@ def lock() -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("another process is making a root file system; waiting for it")
+            say("another process is making a root file system or a kernel; waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -216,10 +216,13 @@ def first_error(log: Path) -> str:
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines()]
     if any("No space left on device" in line for line in lines):
         return "the disk is full"
-    for prefix in ("prepare-build:", "enter:", "E: ", "error:"):
+    for prefix in ("prepare-build:", "prepare-debug:", "enter:", "E: ", "error:"):
         for line in lines:
             if line.startswith(prefix):
                 return line
+    for line in lines:
+        if ": error: " in line or line.startswith("error["):
+            return line
     return next((line for line in reversed(lines) if line), "no output")
 
 
@@ -230,12 +233,17 @@ def check_host(kind: str) -> None:
             raise Failure(f"{tool} is missing; run tools/setup")
     if not mirrors.KEYRING.exists():
         raise Failure(f"{mirrors.KEYRING} is missing; run tools/setup")
+    check_space(f"{kind} root", NEEDED_BYTES[kind])
+
+
+def check_space(what: str, needed: int) -> None:
+    """Whether the cache has room for what is about to be made."""
     cache = config.cache_dir()
     cache.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(cache).free
-    if free < NEEDED_BYTES[kind]:
+    if free < needed:
         raise Failure(
-            f"{cache} has {free >> 20} MiB free, the {kind} root needs {NEEDED_BYTES[kind] >> 20}; "
+            f"{cache} has {free >> 20} MiB free, the {what} needs {needed >> 20}; "
             "make room, or set XDG_CACHE_HOME to a larger disk"
         )
 
