@@ -4,7 +4,7 @@
 # In a VM: the modules load and unload in every order that is allowed, and in no
 # other; they are found by modprobe; udev gives the device node its mode.
 export PATH=$PATH:/usr/sbin:/sbin
-modules=$REPO/build/modules
+modules=$VM_MODULES
 n=0
 bad=0
 

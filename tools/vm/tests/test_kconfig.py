@@ -60,7 +60,9 @@ class ShippedTest(unittest.TestCase):
 
 class CompilersTest(unittest.TestCase):
     def test_versions_out_of_dpkg_status(self):
-        status = "Package: rustc\nStatus: x\nVersion: 1.85.1\n\nPackage: clang-19\nVersion: 1:19.1.7-3\n"
+        status = (
+            "Package: rustc\nStatus: x\nVersion: 1.85.1\n\nPackage: clang-19\nVersion: 1:19.1.7-3\n"
+        )
         self.assertEqual(
             debugkernel.compilers(status),
             ["bindgen missing", "clang-19 1:19.1.7-3", "lld-19 missing", "rustc 1.85.1"],

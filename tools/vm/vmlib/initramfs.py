@@ -120,10 +120,12 @@ def ensure(modules: Path, busybox: Path) -> Path:
     digest = hashlib.sha256(f"{modules}\n{(modules / 'modules.dep').stat().st_mtime_ns}".encode())
     for path in [Path(__file__), *sorted(GUEST_FILES.iterdir())]:
         digest.update(path.name.encode() + path.read_bytes())
-    place = config.cache_dir() / "initramfs" / f"{digest.hexdigest()[:12]}.cpio"
+    # One for each kernel stays: VMs of both may be about to start.
+    name = f"{modules.name}-{digest.hexdigest()[:12]}.cpio"
+    place = config.cache_dir() / "initramfs" / name
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
-        for old in place.parent.glob("*.cpio"):
+        for old in place.parent.glob(f"{modules.name}-*.cpio"):
             old.unlink()
         new = place.with_suffix(".new")
         new.write_bytes(collect(modules, busybox))

@@ -14,7 +14,7 @@ from .report import Failure
 # (clocksource watchdog, "hogged CPU") is not among them.
 BAD = re.compile(
     r"""
-    \bWARNING:\s | \bBUG:\s | kernel\ BUG\ at | \bOops\b | Kernel\ panic
+    \bWARNING:\s | \bBUG:\s | \bBUG\s[\w-]+\s\( | kernel\ BUG\ at | \bOops\b | Kernel\ panic
     | general\ protection\ fault | double\ fault: | stack\ guard\ page | unable\ to\ handle
     | \b(KASAN|KCSAN|KFENCE|KMSAN|UBSAN|ODEBUG):\s | DEBUG_LOCKS_WARN_ON
     | possible\ (recursive\ locking|circular\ locking\ dependency|irq\ lock\ inversion)
@@ -23,7 +23,10 @@ BAD = re.compile(
     | refcount_t: | refcount\ bug | list_(add|del)\ corruption | Bad\ page\ (state|map)
     | blocked\ (on|in|for)\b.*\bmore\ than | soft\ lockup | hard\ LOCKUP
     | rcu.*(self-detected\ stall|detected\ (expedited\ )?stalls)
-    | kmemleak:\ [1-9]\d*\ new\ suspected | scheduling\ while\ atomic
+    | kmemleak:\ ([1-9]\d*\ new\ suspected | .*(isabled|pool\ empty|annot\ allocate))
+    | scheduling\ while\ atomic | lockdep\ is\ turned\ off
+    | ref_tracker:\ .*(leaked|released|failure|unreliable) | unregister_netdevice:\ waiting
+    | RESTRACK\ detected\ leak | ^\s*not\ ok\ \d | vm:\ problem:
     | sleeping\ function\ called\ from\ invalid\ context
     """,
     re.VERBOSE,

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import config, enter, initramfs, klog, kvm, qemu, roots, terminal
+from . import config, debugkernel, enter, initramfs, klog, kvm, qemu, roots, terminal
 from .machine import Machine, Rendezvous, answer, terminal_size
 from .report import Failure, say
 
@@ -53,6 +53,8 @@ class Plan:
     shares: Sequence[tuple[Path, Path]] = ()
     kernel_args: Sequence[str] = ()
     qemu_args: Sequence[str] = ()
+    # The debug kernel, or another image with its modules; else the stock kernel.
+    debug: bool = False
     kernel: Path | None = None
     modules: Path | None = None
     allow: Sequence[Path] = ()
@@ -77,8 +79,10 @@ class Runner:
         self.plan = plan
         self.build = roots.ensure("build")
         self.vm = roots.ensure("vm")
-        self.image = plan.kernel or self.build.kernel_image
-        self.modules = plan.modules or self.build.modules
+        kernel = debugkernel.ensure(self.build) if plan.debug else self.build
+        self.image = plan.kernel or kernel.kernel_image
+        self.modules = plan.modules or kernel.modules
+        self.slowness = debugkernel.SLOWNESS if plan.debug else 1
         self.folder = self.make_folder()
         self.allowed = [
             rule
@@ -86,7 +90,7 @@ class Runner:
             for rule in klog.read_allowed(path)
         ]
         self.initrd = initramfs.ensure(self.modules, self.build.tree / "usr/bin/busybox")
-        self.accel = kvm.choose(plan.accel, self.build.tree, self.image, self.initrd)
+        self.accel = self.choose_accel()
         self.sockets = make_socket_folder()
         self.selector = selectors.DefaultSelector()
         self.rendezvous = Rendezvous(len(plan.commands))
@@ -94,6 +98,12 @@ class Runner:
         self.hub: subprocess.Popen[bytes] | None = None
         self.terminal: terminal.Terminal | None = None
         self.timed_out = False
+
+    def choose_accel(self) -> str:
+        """The accelerator; the stock kernel probes it, being the quickest to boot."""
+        busybox = self.build.tree / "usr/bin/busybox"
+        initrd = initramfs.ensure(self.build.modules, busybox)
+        return kvm.choose(self.plan.accel, self.build.tree, self.build.kernel_image, initrd)
 
     def make_folder(self) -> Path:
         """The run's directory, and the `last` link to it."""
@@ -172,7 +182,7 @@ class Runner:
             cpus=plan.cpus,
             memory=plan.memory,
             accel=self.accel,
-            kernel_args=plan.kernel_args,
+            kernel_args=[*(debugkernel.KERNEL_ARGS if plan.debug else ()), *plan.kernel_args],
             shares=shares,
             links=self.links(index),
             extra=plan.qemu_args,
@@ -200,8 +210,22 @@ class Runner:
             "VM_TERM": os.environ.get("TERM", "linux"),
             "VM_RESULTS": "/run/vm/results",
             "VM_ACCEL": self.accel,
+            "VM_SLOWNESS": str(self.slowness),
+            **self.kernel_environment(),
             "REPO": str(config.REPO),
             **self.plan.env,
+        }
+
+    def kernel_environment(self) -> dict[str, str]:
+        """The variables that depend on the kernel: where our modules for it are."""
+        name = "debug" if self.plan.debug else "stock"
+        modules = str(config.BUILD / ("modules-debug" if self.plan.debug else "modules"))
+        return {
+            "VM_KERNEL": name,
+            "VM_MODULES": modules,
+            "MODULES": modules,
+            # How many times the bounds of a machine as it should be; 4 for emulated ones.
+            "RV_TIME_FACTOR": str(4 * self.slowness),
         }
 
     def enter_argv(self, command: list[str], binds: list[enter.Bind]) -> list[str]:
@@ -230,7 +254,8 @@ class Runner:
 
     def serve(self) -> None:
         """The event loop: until every VM has ended, or time is up."""
-        deadline = time.monotonic() + self.plan.timeout if not self.plan.shell else float("inf")
+        timeout = self.plan.timeout * self.slowness
+        deadline = time.monotonic() + timeout if not self.plan.shell else float("inf")
         grace = float("inf")
         while any(not machine.done for machine in self.machines):
             for key, _ in self.selector.select(timeout=0.2):
@@ -242,12 +267,12 @@ class Runner:
             self.check_hub()
             ended = [machine for machine in self.machines if machine.done]
             if grace == float("inf") and any(m.shell or not m.outcome.ok() for m in ended):
-                grace = now + (0 if self.plan.shell else GRACE_SECONDS)
+                grace = now + (0 if self.plan.shell else GRACE_SECONDS * self.slowness)
             if now > grace:
                 self.give_up("" if self.plan.shell else "ended because another VM had")
             if now > deadline:
                 self.timed_out = True
-                self.give_up(f"no end within the {self.plan.timeout:.0f} s of --timeout")
+                self.give_up(f"no end within {timeout:.0f} s, see --timeout")
 
     def accept(self, machine: Machine, port: str) -> None:
         """QEMU has connected one of a VM's ports."""
@@ -302,17 +327,13 @@ class Runner:
         if machine.done:
             return
         assert machine.process is not None
+        boot, off = BOOT_SECONDS * self.slowness, POWER_OFF_SECONDS * self.slowness
         if machine.process.poll() is not None:
             self.finish(machine)
-        elif not machine.booted and now > machine.born + BOOT_SECONDS:
-            self.abort(
-                machine, f"did not boot within {BOOT_SECONDS} s; last: {machine.console_tail()}"
-            )
-        elif machine.reported and now > machine.reported + POWER_OFF_SECONDS:
-            self.abort(
-                machine,
-                f"did not power off within {POWER_OFF_SECONDS} s; last: {machine.console_tail()}",
-            )
+        elif not machine.booted and now > machine.born + boot:
+            self.abort(machine, f"did not boot within {boot} s; last: {machine.console_tail()}")
+        elif machine.reported and now > machine.reported + off:
+            self.abort(machine, f"did not power off within {off} s; last: {machine.console_tail()}")
         elif self.terminal and self.terminal.closed and machine.shell:
             machine.outcome.code = 0
             machine.kill()
