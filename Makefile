@@ -14,12 +14,12 @@ CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rdmavt-rs
 ENTER := tools/vm/enter --
 
 # Passed on to kbuild when given: make V=1, make CLIPPY=1, make W=1 ...
-KBUILD_VARS := $(foreach v,V W CLIPPY KCFLAGS KRUSTFLAGS,$(if $($(v)),$(v)='$($(v))'))
+KBUILD_VARS := $(foreach v,V W LLVM CLIPPY KCFLAGS KRUSTFLAGS,$(if $($(v)),$(v)='$($(v))'))
 JOBS := $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
 .DEFAULT_GOAL := all
-.PHONY: all modules modules_install install clean distclean cacheclean check \
-	check-host check-vm check-long check-psm3 fmt fmtcheck clippy rustdoc demo bench shell setup help
+.PHONY: all modules modules_debug modules_install install clean distclean cacheclean check \
+	check-host check-vm check-debug check-long check-psm3 fmt fmtcheck clippy rustdoc demo bench shell setup help
 
 ## Build
 all: modules ## build all modules into build/modules (the default)
@@ -41,6 +41,10 @@ modules_rustdoc:
 	$(KBUILD) RUSTDOC_CRATES=1 modules
 endif
 
+modules_debug: setup ## the same against the debug kernel, into build/modules-debug
+	@tools/vm/enter --kernel debug -- make --no-print-directory modules \
+		MODULES='$(CURDIR)/build/modules-debug' $(KBUILD_VARS)
+
 ## Install (as root, or into DESTDIR)
 modules_install: ## install the modules that are in build/modules, for the kernel they were built for
 	@tools/install modules '$(MODULES)' '$(DESTDIR)'
@@ -59,6 +63,9 @@ check-host: setup ## the part of check that boots no VM
 
 check-vm: setup ## the part of check that boots VMs, with the builds it needs
 	@tools/check/run --group vm
+
+check-debug: setup ## the selftests and a short PSM3 on a kernel built to catch errors
+	@tools/check/run --group debug
 
 check-psm3: setup ## the part of check that runs PSM3 (libfabric) over /dev/rv
 	@tools/check/run psm3-control psm3-kernel psm3-user psm3-user-eager
@@ -90,7 +97,7 @@ shell: setup ## a shell in a VM with an rxe device and this tree (also: tools/vm
 
 ## Clean
 clean: ## remove what was built from this tree's modules and tests
-	rm -rf build/modules build/clippy build/tests
+	rm -rf build/modules build/modules-debug build/clippy build/tests
 
 distclean: ## remove build/ whole; the roots stay cached
 	rm -rf build

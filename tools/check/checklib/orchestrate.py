@@ -41,12 +41,16 @@ class Check:
         return 1 if self.counts.failures else 0
 
     def prepare(self) -> bool:
-        """Make the root file systems first, so that no suite's time has them in it."""
-        kinds = ["build", *(["vm"] if any(s.group == "vm" for s in self.suites) else [])]
+        """Make root file systems and kernel first, so that no suite's time has them in it."""
+        groups = {suite.group for suite in self.suites}
+        kinds = ["build"]
+        kinds += ["vm"] if groups & {"vm", "debug"} else []
+        kinds += ["debug"] if "debug" in groups else []
         for kind in kinds:
             done = subprocess.run(["tools/vm/roots", "make", kind], cwd=REPO, check=False)
             if done.returncode != 0:
-                self.counts.failures.append(f"roots: cannot make the {kind} root, see above")
+                what = "debug kernel" if kind == "debug" else f"{kind} root"
+                self.counts.failures.append(f"roots: cannot make the {what}, see above")
                 return False
         return True
 

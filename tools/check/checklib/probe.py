@@ -42,7 +42,9 @@ def release_of(kdir: Path) -> str:
     return path.read_text().strip() if path.exists() else ""
 
 
-def missing(kdir: Path, rustc: str = "rustc", version: Version = program_version) -> str:
+def missing(
+    kdir: Path, rustc: str = "rustc", version: Version = program_version, llvm: str = ""
+) -> str:
     """The first thing that is missing and its cure; nothing when all is there.
 
     In the order in which a person would have to put things right: the tree,
@@ -53,7 +55,7 @@ def missing(kdir: Path, rustc: str = "rustc", version: Version = program_version
         problem = check(kdir)
         if problem:
             return problem
-    return missing_programs(kdir, rustc, version)
+    return missing_programs(kdir, rustc, version, llvm)
 
 
 def missing_tree(kdir: Path) -> str:
@@ -101,7 +103,7 @@ def missing_preparation(kdir: Path) -> str:
     return ""
 
 
-def missing_programs(kdir: Path, rustc: str, version: Version) -> str:
+def missing_programs(kdir: Path, rustc: str, version: Version, llvm: str) -> str:
     """Compilers, in the versions that the kernel was built with."""
     config = (kdir / ".config").read_text(errors="replace")
     wanted = text_option(config, "CONFIG_RUSTC_VERSION_TEXT")
@@ -115,7 +117,16 @@ def missing_programs(kdir: Path, rustc: str, version: Version) -> str:
         )
     if not version("bindgen"):
         return f"bindgen is not installed; install it (Debian package bindgen), {LEAVE_OUT}"
-    compiler = (text_option(config, "CONFIG_CC_VERSION_TEXT").split() or ["gcc"])[0]
+    compiler = compiler_of(config)
     if not version(compiler):
         return f"the kernel's compiler {compiler} is not installed; install it, {LEAVE_OUT}"
+    if compiler == "clang" and not llvm:
+        return f"the kernel was built by clang; say LLVM=1 to make, {LEAVE_OUT}"
     return ""
+
+
+def compiler_of(config: str) -> str:
+    """The command of the compiler that built the kernel; a clang may be named by its maker."""
+    if "\nCONFIG_CC_IS_CLANG=y" in "\n" + config:
+        return "clang"
+    return (text_option(config, "CONFIG_CC_VERSION_TEXT").split() or ["gcc"])[0]

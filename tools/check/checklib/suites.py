@@ -17,6 +17,7 @@ RELEASE = (
 )
 TWO_VMS = ("tools/check/vm-tests", "--vms", "2", "--rxe")
 WITH_RV = ("--load", "rv")
+DEBUG = ("--kernel", "debug")
 WORKSPACE = ("--manifest-path", "tools/Cargo.toml", "--workspace", "--locked")
 STRICT = ("KCFLAGS=-Werror", "KRUSTFLAGS=-Dwarnings")
 KSELFTEST = "tools/testing/selftests"
@@ -33,7 +34,7 @@ class Suite:
     command: Sequence[str]
     # How its output is counted: tap, cargo, unittest, or exit (one test).
     parser: str = "exit"
-    # host or vm, for check-host and check-vm.
+    # host or vm, for check-host and check-vm; debug for check-debug, not in `make check`.
     group: str = "host"
     # Not in `make check`, for it takes too long; `make check-long` runs these.
     long: bool = False
@@ -424,6 +425,86 @@ SUITES = (
         needs=("tools/testing/observe/tables",),
         after=("modules", "rv-perf-build", "rv-stat-build"),
     ),
+    Suite(
+        name="modules-debug",
+        what="all modules against the debug kernel, by clang, with KASAN",
+        planned=60,
+        command=("make", "--no-print-directory", "modules_debug"),
+        group="debug",
+    ),
+    Suite(
+        name="defects-build",
+        what="modules that do wrong on purpose",
+        planned=20,
+        command=(
+            "tools/vm/enter",
+            "--kernel",
+            "debug",
+            "--",
+            "make",
+            "-C",
+            "tools/testing/defects",
+        ),
+        group="debug",
+        needs=("tools/testing/defects/Makefile",),
+    ),
+    Suite(
+        name="debug-defects",
+        what="debug kernel: every mistake that it is for is seen, and fails a run",
+        planned=90,
+        command=("tools/testing/defects/seen",),
+        parser="tap",
+        group="debug",
+        needs=("tools/testing/defects/seen",),
+        after=("defects-build",),
+    ),
+    Suite(
+        name="debug-load",
+        what="debug kernel: modules load and unload, as in load",
+        planned=60,
+        command=("tools/check/vm-tests", "--name", "debug", *DEBUG, "tools/check/vm/load.sh"),
+        parser="tap",
+        group="debug",
+        after=("modules-debug",),
+    ),
+    Suite(
+        name="debug-rv",
+        what="debug kernel: /dev/rv in a VM, one boot per program",
+        planned=600,
+        command=(
+            "tools/check/vm-tests",
+            "--name",
+            "debug-rv",
+            *DEBUG,
+            "--rxe",
+            *WITH_RV,
+            "build/tests/rv",
+        ),
+        parser="tap",
+        group="debug",
+        needs=(f"{KSELFTEST}/rv",),
+        after=("modules-debug", "selftests-build"),
+    ),
+    Suite(
+        name="debug-two-vm",
+        what="debug kernel: transfers between two VMs",
+        planned=600,
+        command=(*TWO_VMS, "--name", "debug-two-vm", *DEBUG, *WITH_RV, f"{KSELFTEST}/rv/two-vm"),
+        parser="tap",
+        group="debug",
+        needs=(f"{KSELFTEST}/rv/two-vm",),
+        after=("modules-debug", "selftests-build"),
+    ),
+    Suite(
+        name="debug-psm3",
+        what="debug kernel: a few PSM3 jobs between two VMs in each of rv's modes",
+        planned=300,
+        command=(*PSM3_VMS_WITH_RV, *DEBUG, f"{PSM3}/smoke"),
+        parser="tap",
+        group="debug",
+        needs=(f"{PSM3}/smoke",),
+        after=("modules-debug", "psm3-build"),
+    ),
 )
 
 
@@ -447,4 +528,6 @@ def belongs(suite: Suite, group: str | None) -> bool:
     """Whether a suite is in a group: host and vm are of the short ones, as is no group."""
     if suite.long or group == "long":
         return suite.long and group == "long"
+    if suite.group == "debug":
+        return group == "debug"
     return group in (None, suite.group)

@@ -45,13 +45,22 @@ class ProbeTest(unittest.TestCase):
     def remove(self, name):
         (self.kdir / name).unlink()
 
-    def probe(self):
-        text = probe.missing(self.kdir, "rustc", lambda program: self.versions.get(program, ""))
+    def probe(self, llvm=""):
+        version = self.versions.get
+        text = probe.missing(self.kdir, "rustc", lambda program: version(program, ""), llvm)
         self.assertNotIn("\n", text)
         return text
 
     def test_nothing_missing(self):
         self.assertEqual(self.probe(), "")
+
+    def test_a_kernel_built_by_clang(self):
+        head = 'CONFIG_CC_VERSION_TEXT="Debian clang version 19.1.7 (3+b1)"\nCONFIG_CC_IS_CLANG=y\n'
+        self.write(".config", head + CONFIG.partition("\n")[2])
+        self.assertIn("compiler clang is not installed", self.probe(llvm="1"))
+        self.versions["clang"] = "Debian clang version 19.1.7 (3+b1)"
+        self.assertIn("LLVM=1", self.probe())
+        self.assertEqual(self.probe(llvm="1"), "")
 
     def test_no_such_tree(self):
         self.assertIn("does not exist", probe.missing(self.kdir / "nowhere"))

@@ -13,13 +13,13 @@ class TableTest(unittest.TestCase):
         self.assertEqual(len(names), len(set(names)))
         for suite in suites.SUITES:
             self.assertIn(suite.parser, results.PARSERS)
-            self.assertIn(suite.group, ("host", "vm"))
+            self.assertIn(suite.group, ("host", "vm", "debug"))
             for name in suite.after:
                 # Listed before, so that one pass over the table has the right order.
                 self.assertLess(names.index(name), names.index(suite.name))
 
     def test_all_but_the_long_ones(self):
-        short = [suite for suite in suites.SUITES if not suite.long]
+        short = [s for s in suites.SUITES if not s.long and s.group != "debug"]
         self.assertEqual(suites.choose([], None), short)
 
     def test_a_suite_brings_what_it_builds_on(self):
@@ -29,6 +29,14 @@ class TableTest(unittest.TestCase):
     def test_groups(self):
         self.assertTrue(all(s.group == "host" for s in suites.choose([], "host")))
         self.assertIn("modules", [suite.name for suite in suites.choose([], "vm")])
+
+    def test_the_debug_group_runs_when_it_is_asked_for(self):
+        chosen = suites.choose([], "debug")
+        self.assertTrue(any(suite.group == "debug" for suite in chosen))
+        self.assertTrue(all("--kernel" in s.command for s in chosen if "vm-tests" in s.command[0]))
+        for group in (None, "host", "vm", "long"):
+            groups = {suite.group for suite in suites.choose([], group)}
+            self.assertNotIn("debug", groups)
 
     def test_a_long_suite_runs_when_it_is_asked_for(self):
         long = suites.Suite(name="long", what="", planned=1, command=(), group="vm", long=True)

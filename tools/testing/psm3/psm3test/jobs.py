@@ -124,6 +124,15 @@ CORE = (
     functional("fi_rdm"),
 )
 
+# For a kernel under which everything is slow: both directions, registration and its end,
+# several descriptors.
+SMOKE = (
+    pingpong("fi_rdm_tagged_pingpong", "fi_rdm_tagged_pingpong", (64, *EDGES[:3], MIB), 3),
+    stream("fi_rdm_tagged_bw", "fi_rdm_tagged_bw", (65536, MIB), 3, 2),
+    unmap(131072, 4),
+    endpoints(131072),
+)
+
 # What is not in the core list because it takes long: every program at more sizes, up to
 # more than any region that rv registers at once, and the loops in which ranks of PSM3
 # have been seen to wait for ever.
