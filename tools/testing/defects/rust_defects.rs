@@ -30,7 +30,7 @@ struct Defects;
 
 impl kernel::Module for Defects {
     fn init(_module: &'static ThisModule) -> Result<Self> {
-        match *module_parameters::defect.value() {
+        match module_parameters::defect.value() {
             1 => use_after_free()?,
             2 => out_of_bounds()?,
             3 => leak()?,
@@ -94,7 +94,7 @@ fn lock_order() -> Result {
 /// Adds up to more than the type holds.
 fn overflow() -> Result {
     let most = KBox::new(u32::MAX, GFP_KERNEL)?;
-    let sum = *most + *module_parameters::defect.value() as u32;
+    let sum = *most + u32::try_from(module_parameters::defect.value())?;
     pr_info!("the sum is {sum}\n");
     Ok(())
 }
